@@ -11,29 +11,30 @@ it has ended.
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call, PriceTag, expected_tokens, prompt_hash
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.adapter import Adapter, ModelCard
 from tidepool.engine.providers.batch_api import (
     ODD,
     ResultReading,
     SdkBatches,
     as_mapping,
     as_string,
-    fetch_card,
     read_id,
     read_object,
     row_complaint,
     short_word,
     sum_counts,
 )
-from tidepool.engine.providers.connection import SdkConnection
-from tidepool.engine.providers.errors import ProviderComplaint
+from tidepool.engine.providers.connection import Connection
+from tidepool.engine.providers.endpoint import Endpoint
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchedCall,
@@ -48,6 +49,7 @@ from tidepool.engine.providers.protocol import (
     RateLimits,
     ResultsIncomplete,
 )
+from tidepool.engine.providers.provider import EndpointProvider
 from tidepool.engine.providers.rate_headers import anthropic_limits
 from tidepool.engine.providers.replies import (
     Usage,
@@ -58,8 +60,6 @@ from tidepool.engine.providers.replies import (
     text_of,
     tokens,
 )
-from tidepool.engine.providers.sdk import ModelCard, SdkProvider
-from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 
 SAMPLING_VERSION = "2023-06-01"
 LEAST_CACHED = 1_024
@@ -73,14 +73,21 @@ EMPTY_TEXT = "…"
 _GENERATION = re.compile(r"claude-[a-z]+-(\d+)")
 
 
-class AnthropicRequestFormat:
-    """Builds requests, and knows by now what each model takes and which prompts are shared."""
+class AnthropicAdapter(Adapter):
+    optional = ("temperature", "thinking", "output_config")
+    models_path = "/v1/models?limit=1000"
 
-    def __init__(self, notices: Notices) -> None:
-        self.habits = UnsupportedSettings(notices, ("temperature", "thinking", "output_config"))
+    def __init__(self, notices: Notices, endpoint: Endpoint) -> None:
+        super().__init__(notices, endpoint)
         self._prompt_uses: Counter[bytes] = Counter()
+        """how often each long prompt was met"""
 
-    def body(self, call: Call) -> dict[str, Any]:
+    def path(self, call: Call) -> str:
+        if call.operation == "embed":
+            raise ProviderError(ErrorClass.CLIENT, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
+        return "/v1/messages"
+
+    def body(self, call: Call, seed: int) -> dict[str, Any]:
         messages = [{"role": message.role, "content": message.text or EMPTY_TEXT} for message in call.messages]
         body: dict[str, Any] = {"model": call.model_name, "max_tokens": call.most_output, "messages": messages}
         if call.system:
@@ -114,8 +121,28 @@ class AnthropicRequestFormat:
             output["format"] = {"type": "json_schema", "schema": schema_of(call.form, call.scale)}
         return output
 
-    def headers(self, call: Call) -> dict[str, str]:
-        return {"anthropic-version": SAMPLING_VERSION} if self.sends_temperature(call) else {}
+    def headers(self, call: Call) -> dict[str, str] | None:
+        return {"anthropic-version": SAMPLING_VERSION} if self.sends_temperature(call) else None
+
+    def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
+        return anthropic_limits(headers)
+
+    def answer(
+        self, data: Mapping[str, Any], call: Call | None, tag: PriceTag | None, limits: RateLimits | None = None
+    ) -> Answer:
+        blocks = data["content"]
+        reply = parse_reply(
+            text_of([block for block in blocks if block["type"] == "text"]),
+            data.get("stop_reason"),
+            thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
+            tool=any("tool_use" in block["type"] for block in blocks),
+        )
+        usage = plausible_usage(_usage(data.get("usage")), reply)
+        return priced_answer(reply, usage, data.get("model"), tag, batch=call is None, limits=limits)
+
+    def cards(self, listed: Mapping[str, Any]) -> Iterator[ModelCard]:
+        for card in listed.get("data") or ():
+            yield ModelCard(str(card["id"]), str(card["retires_at"])[:10] if card.get("retires_at") else None)
 
     def sends_temperature(self, call: Call) -> bool:
         if call.reasoning_effort not in ("", "none"):
@@ -126,15 +153,6 @@ class AnthropicRequestFormat:
             return True
         self.habits.refuse(call.model_name, "temperature", call.temperature)
         return False
-
-    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
-        """Whether the next request for this call will differ from the one that was sent and refused."""
-        self.lesson(call.model_name, complaint, sent)
-        return self.body(call).keys() != sent.keys()
-
-    def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
-        """Whether a refusal is about a setting, which is then sent no more."""
-        return self.habits.learn(model_name, complaint, sent) is not None
 
     def expect(self, calls: Iterable[Call]) -> None:
         """Calls that will be sent together: prompts they share are worth caching from the first on."""
@@ -153,21 +171,6 @@ class AnthropicRequestFormat:
 def samples(model_name: str) -> bool:
     generation = _GENERATION.search(model_name)
     return int(generation[1]) < 5 if generation else "claude" not in model_name.lower()
-
-
-def answer_of(
-    data: Mapping[str, Any], tag: PriceTag | None, *, batch: bool = False, limits: RateLimits | None = None
-) -> Answer:
-    """Raises KeyError, TypeError or AttributeError where the data is no answer."""
-    blocks = data["content"]
-    reply = parse_reply(
-        text_of([block for block in blocks if block["type"] == "text"]),
-        data.get("stop_reason"),
-        thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
-        tool=any("tool_use" in block["type"] for block in blocks),
-    )
-    usage = plausible_usage(_usage(data.get("usage")), reply)
-    return priced_answer(reply, usage, data.get("model"), tag, batch=batch, limits=limits)
 
 
 def _usage(usage: object) -> Usage | None:
@@ -197,22 +200,23 @@ class AnthropicBatches(SdkBatches):
     bounds = ProviderBatchBounds(max_calls=100_000, max_bytes=240_000_000)
     path, page_size, cursor = "/v1/messages/batches", 1000, "after_id"
 
-    def __init__(
-        self, connection: SdkConnection, wire: AnthropicRequestFormat, price: Callable[[str], PriceTag | None]
-    ) -> None:
-        super().__init__(connection, price)
-        self._wire = wire
+    _adapter: AnthropicAdapter
+
+    def __init__(self, connection: Connection, adapter: Adapter, price: Callable[[str], PriceTag | None]) -> None:
+        super().__init__(connection, adapter, price)
         self._groups: dict[str, str] = {}
 
     def group(self, call: Call) -> str:
         """An API version belongs to a whole batch. Models may mix, but not those that still sample: what such a
         batch is refused for is learned for its model."""
-        return call.model_name if self._wire.sends_temperature(call) else ""
+        return call.model_name if self._adapter.sends_temperature(call) else ""
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
-        self._wire.expect(batched.call for batched in calls)
-        requests = [{"custom_id": batched.custom_id, "params": self._wire.body(batched.call)} for batched in calls]
-        remote_id = await self.post({"requests": requests}, self._wire.headers(calls[0].call))
+        self._adapter.expect(batched.call for batched in calls)
+        requests = [
+            {"custom_id": batched.custom_id, "params": self._adapter.body(batched.call, 0)} for batched in calls
+        ]
+        remote_id = await self.post({"requests": requests}, self._adapter.headers(calls[0].call))
         self._groups[remote_id] = self.group(calls[0].call)
         return remote_id
 
@@ -231,8 +235,7 @@ class AnthropicBatches(SdkBatches):
         return min(running)[1] if running else None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        card = await fetch_card(self._connection, f"{self.path}/{remote_id}")
-        self._cards[remote_id] = card
+        card = await self.fetch(remote_id)
         status = short_word(card.get("processing_status")).lower()
         ended, known = _has_ended(card), status in ("ended", *IN_PROGRESS)
         return ProviderBatchState(ended, status or "state unknown", unclear=not known and not ended)
@@ -263,11 +266,11 @@ class AnthropicBatches(SdkBatches):
         if kind == "succeeded" or kind not in KINDS:
             message = read_object(result.get("message"))
             tag = self._price(as_string(message.get("model")))
-            return ProviderBatchResult(name, answer_of(message, tag, batch=True))
+            return ProviderBatchResult(name, self._adapter.answer(message, None, tag))
         if kind != "errored":
             return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind})", heals=True)
         complaint = row_complaint(result.get("error"), 400)
-        heals = complaint.code in HEALING or (bool(model) and self._wire.lesson(model, complaint))
+        heals = complaint.code in HEALING or (bool(model) and self._adapter.lesson(model, complaint))
         return ProviderBatchResult(name, error=f"{self._connection.diagnose(complaint)}", heals=heals)
 
 
@@ -280,33 +283,4 @@ def _has_ended(card: dict[str, Any]) -> bool:
     )
 
 
-class AnthropicProvider(SdkProvider):
-    like = "anthropic"
-    wire: AnthropicRequestFormat
-
-    def __init__(self, settings: ProviderSettings, name: str = "anthropic") -> None:
-        super().__init__(settings, name)
-        self.wire = AnthropicRequestFormat(self.notices)
-        if self.endpoint.has_batches and not self.pooled:
-            self.batches = AnthropicBatches(self.connection, self.wire, self.price)
-
-    def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
-        if call.operation == "embed":
-            raise ProviderError(ErrorClass.CLIENT, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
-        return "/v1/messages", self.wire.body(call), self.wire.headers(call)
-
-    def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
-        return answer_of(data, self.price(call.model_name), limits=anthropic_limits(headers))
-
-    async def cards_at(self, connection: SdkConnection) -> list[ModelCard]:
-        response = await connection.get("/v1/models", limit=1000)
-        return [
-            ModelCard(str(card["id"]), str(card["retires_at"])[:10] if card.get("retires_at") else None)
-            for card in response.get("data") or ()
-        ]
-
-    async def look_up_at(self, connection: SdkConnection, model_name: str) -> None:
-        await connection.get(f"/v1/models/{model_name}")
-
-
-PROVIDER = ProviderSpec(ProviderSettings, AnthropicProvider)
+PROVIDER = ProviderSpec(ProviderSettings, partial(EndpointProvider, AnthropicAdapter, AnthropicBatches))

@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any
 
 from tidepool.engine.call import PriceTag
-from tidepool.engine.providers.connection import LOOK_SECONDS, Complained, SdkConnection
+from tidepool.engine.providers.adapter import Adapter
+from tidepool.engine.providers.connection import LOOK_SECONDS, Complained, Connection
 from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, complaint_about, fault_of, read_error
 from tidepool.engine.providers.protocol import (
@@ -54,25 +55,14 @@ class ListEnd:
         return created < min(self._ordered, self._newest) - EARLIER
 
 
-async def fetch_card(connection: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
-    """What a look at a path shows. Raises ProviderBatchGone where there is nothing, else ProviderError."""
-    try:
-        card: dict[str, Any] = await connection.get(path, **query)
-    except Complained as complained:
-        raise lookup_error(connection, complained.complaint) from None
-    if card.get("error") and "id" not in card and (error_body := read_error(card)).words:
-        raise lookup_error(connection, complaint_about(200, error_body))
-    return card
-
-
-def lookup_error(connection: SdkConnection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
+def lookup_error(connection: Connection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
     """Why a look showed nothing."""
     if complaint.status in ABSENT:
         return ProviderBatchGone(scrub_keys(complaint.words))
     return connection.diagnose(complaint)
 
 
-def creation_refusal(connection: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
+def creation_refusal(connection: Connection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
     """The provider certainly took nothing: for now, for good, or because nothing goes any more. A key that has no
     right to batches may have one to live calls, so that alone stops nothing."""
     error = connection.diagnose(complaint)
@@ -136,7 +126,7 @@ def sum_counts(counts: object, *names: str) -> int | None:
     return None if None in parsed else sum(count for count in parsed if count is not None)
 
 
-def read_id(connection: SdkConnection, card: object) -> str:
+def read_id(connection: Connection, card: object) -> str:
     """The id of what a card is about: it becomes a part of addresses. Raises ProviderError where it has none."""
     name = as_string(as_mapping(card).get("id"))
     if not _ID.match(name) or ".." in name:
@@ -145,14 +135,6 @@ def read_id(connection: SdkConnection, card: object) -> str:
             raise ProviderError(ErrorClass.TRANSIENT, str(error), no_reply=NoReply.BROKEN)
         raise connection.unreadable("a card with an id")
     return name
-
-
-def read_cards(connection: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
-    """The cards of a page of a list. Raises ProviderError where it is none: nothing is known of what it should show."""
-    cards = page.get("data")
-    if not isinstance(cards, list):
-        raise connection.unreadable("a list of batches")
-    return [card for card in cards if isinstance(card, dict)]
 
 
 def row_complaint(error: object, status: int | None) -> ProviderComplaint:
@@ -187,7 +169,7 @@ def read_row(line: bytes) -> dict[str, Any] | None:
 class ResultReading:
     """One reading of a provider batch's result files: gives the rows that can be read, and counts what cannot."""
 
-    def __init__(self, connection: SdkConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._rows = 0
         self._unreadable = 0
@@ -225,15 +207,16 @@ class ResultReading:
 
 
 class SdkBatches(BatchApi):
-    """A batch API that is called through an SDK's connection."""
+    """What the two batch APIs share."""
 
     path: str
     page_size: int
     cursor: str
     """the parameter that asks for the next page of the list"""
 
-    def __init__(self, connection: SdkConnection, price: Callable[[str], PriceTag | None]) -> None:
+    def __init__(self, connection: Connection, adapter: Adapter, price: Callable[[str], PriceTag | None]) -> None:
         self._connection = connection
+        self._adapter = adapter
         self._price = price
         self._cards: dict[str, dict[str, Any]] = {}
         """as last polled, by id"""
@@ -263,6 +246,20 @@ class SdkBatches(BatchApi):
         except ProviderError as garbage:
             raise CreationUnclear(str(garbage)) from None
 
+    async def fetch(self, remote_id: str) -> dict[str, Any]:
+        """The card of a batch, as it is now. Raises ProviderBatchGone where there is none, else ProviderError."""
+        card = self._cards[remote_id] = await self._look(f"{self.path}/{remote_id}")
+        return card
+
+    async def _look(self, path: str, **query: Any) -> dict[str, Any]:
+        try:
+            card: dict[str, Any] = await self._connection.get(path, **query)
+        except Complained as complained:
+            raise lookup_error(self._connection, complained.complaint) from None
+        if card.get("error") and "id" not in card and (error_body := read_error(card)).words:
+            raise lookup_error(self._connection, complaint_about(200, error_body))
+        return card
+
     async def cancel(self, remote_id: str) -> None:
         try:
             await self._connection.post(f"{self.path}/{remote_id}/cancel", b"", LOOK_SECONDS)
@@ -275,8 +272,10 @@ class SdkBatches(BatchApi):
         cursor: dict[str, str] = {}
         end = ListEnd(ordered_at)
         for _ in range(MOST_PAGES):
-            page = await fetch_card(self._connection, self.path, limit=self.page_size, **cursor)
-            cards = read_cards(self._connection, page)
+            page = await self._look(self.path, limit=self.page_size, **cursor)
+            if not isinstance(page.get("data"), list):
+                raise self._connection.unreadable("a list of batches")
+            cards = [card for card in page["data"] if isinstance(card, dict)]
             for card in cards:
                 yield card
                 if end.is_behind(self.created_at(card)):

@@ -1,8 +1,7 @@
 """Classifies every error of every provider: what a retry helps, what is this request's fault, what stops the batch.
 
 Error bodies are read whatever house worded them (OpenAI's and Anthropic's objects, FastAPI's details, plain text, pages of
-a proxy); nothing in them is trusted to have the shape it should have. The SDKs' exceptions are read by their shape, so no SDK
-is loaded here.
+a proxy); nothing in them is trusted to have the shape it should have.
 """
 
 import html
@@ -196,44 +195,9 @@ class ProviderComplaint:
     """how no answer came"""
 
 
-def complaint_of(error: Exception) -> ProviderComplaint:
-    """Reads an exception of the openai or anthropic SDK."""
-    response = getattr(error, "response", None)
-    if response is None:
-        cause = error.__cause__ or error
-        return ProviderComplaint(
-            None, words=str(cause).replace(" ssl:default", "") or type(cause).__name__, no_reply=no_reply_of(error)
-        )
-    return complaint_in(response, getattr(error, "body", None))
-
-
-def no_reply_of(error: BaseException) -> NoReply:
-    """Whether a request left at all, and whether it may have been answered, by all that an error was caused by: the SDKs'
-    transport calls every broken connection a timeout of connecting. What came and cannot be read may have been bought."""
-    names: set[str] = set()
-    cause: BaseException | None = error
-    while cause is not None:
-        names |= {kind.__name__ for kind in type(cause).__mro__}
-        cause = cause.__cause__
-    for no_reply, marks in _NO_REPLIES:
-        if names & marks:
-            return no_reply
-    return NoReply.BROKEN
-
-
-_NO_REPLIES = (
-    (NoReply.UNREACHABLE, {"ClientConnectorError", "ConnectionTimeoutError", "ConnectionRefusedError", "gaierror"}),
-    (NoReply.BROKEN, {"ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ReadError", "WriteError"}),
-    (NoReply.UNREACHABLE, {"ConnectError", "ConnectTimeout", "PoolTimeout"}),
-    (NoReply.TIMEOUT, {"TimeoutError", "TimeoutException"}),
-)
-"""by the names of exceptions, the first that fits"""
-
-
-def complaint_in(response: Any, body: object = None) -> ProviderComplaint:
-    """Reads an answer that says what is wrong, as it came over the line, or as the SDK has read it."""
-    parsed = error_in(response.content) if response.content else read_error(body)
-    return complaint_about(response.status_code, parsed, response.headers)
+def complaint_in(response: Any) -> ProviderComplaint:
+    """Reads an answer that says what is wrong, as it came over the line."""
+    return complaint_about(response.status_code, error_in(response.content), response.headers)
 
 
 def complaint_about(status: int | None, body: ErrorBody, headers: Mapping[str, str] | None = None) -> ProviderComplaint:
@@ -262,11 +226,12 @@ def fault_of(complaint: ProviderComplaint) -> ErrorClass:
 def diagnose(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
     """The error with the provider's words, and with advice where it stops the batch."""
     fault = fault_of(complaint)
-    name, reason = endpoint.title, scrub_keys(_short(complaint.words))
+    host, reason = f"{endpoint.title} at {display_host(where)}", scrub_keys(_short(complaint.words))
+    name = host if endpoint.like == "ollama" else endpoint.title
     if complaint.status is None:
-        text = f"{name} at {display_host(where)} gave no answer: {reason}"
+        text = f"{host} gave no answer: {reason}"
     elif complaint.code == REJECTED:
-        text = f"{name} at {display_host(where)} answered with {reason}."
+        text = f"{host} answered with {reason}."
     elif complaint.status < 400:
         text = f"{name} answered with an error: {reason}"
     elif fault is ErrorClass.FATAL:

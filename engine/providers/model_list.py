@@ -11,15 +11,12 @@ from tidepool.engine.call import PriceTag
 from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRESET_TABLE, RETIREMENTS
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.anthropic import AnthropicProvider
+from tidepool.engine.providers.adapter import ModelCard
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.connection import Complained
 from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, display_host, endpoint_of, is_endpoint, scrub_keys
-from tidepool.engine.providers.ollama import OllamaProvider
-from tidepool.engine.providers.openai import OpenAIProvider
-from tidepool.engine.providers.pool import HostedProvider
 from tidepool.engine.providers.protocol import ProviderError, ProviderSpec
-from tidepool.engine.providers.sdk import ModelCard
+from tidepool.engine.providers.provider import EndpointProvider, ListedHost
 from tidepool.engine.registries import PROVIDERS
 
 MILLION = 1_000_000
@@ -38,16 +35,6 @@ class ListedModel:
     batch_output_usd: float | None
     retires: str | None
     presets: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ListedHost:
-    """A server of one's own."""
-
-    address: str
-    models: tuple[str, ...]
-    silence: str = ""
-    """why it does not answer, where it does not"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +72,7 @@ def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
     where = ", ".join(map(display_host, endpoint.addresses)) or "no address"
     entry = ListedProvider(name, _key(endpoint), where, ())
     try:
-        provider = _open(endpoint, settings)
+        provider = _open(name, settings)
     except UsageError as error:
         return replace(entry, note=str(error))
     names = dict.fromkeys((*KNOWN_MODELS.get(name, ()), *(model for model in endpoint.prices if model != ALL_OTHERS)))
@@ -98,11 +85,11 @@ async def _list_provider(name: str, settings: ProviderSettings) -> ListedProvide
         return entry
     if endpoint.lacks_key:
         return replace(entry, note=f"set {endpoint.key_variable} to see all models of the account")
-    provider = _open(endpoint, settings)
+    provider = _open(name, settings)
     try:
-        if isinstance(provider, OllamaProvider) or provider.pooled:
+        if provider.pooled:
             return await _with_hosts(provider, entry)
-        _ = provider.connection.client  # loading its SDK takes longer than an answer may
+        provider.connection.open()  # loading its SDK takes longer than an answer may
         async with asyncio.timeout(SECONDS):
             return replace(entry, models=_models(provider, await provider.models()), reached=True)
     except (Complained, ProviderError, TimeoutError) as error:
@@ -112,28 +99,26 @@ async def _list_provider(name: str, settings: ProviderSettings) -> ListedProvide
         await provider.close()
 
 
-async def _with_hosts(provider: HostedProvider, entry: ListedProvider) -> ListedProvider:
-    cards = await provider.hosts()
-    hosts = tuple(ListedHost(display_host(card.url), card.models, scrub_keys(card.silence)) for card in cards)
-    names: set[str] = set().union(*(card.models for card in cards))
+async def _with_hosts(provider: EndpointProvider, entry: ListedProvider) -> ListedProvider:
+    hosts = tuple(await provider.hosts())
+    names: set[str] = set().union(*(host.models for host in hosts))
     models = _models(provider, [ModelCard(name) for name in sorted(names)]) or entry.models
     reached = not all(host.silence for host in hosts)
-    note = "" if names or (reached and provider.like != "ollama") else provider.nothing_there
+    note = "" if names or (reached and provider.endpoint.like != "ollama") else provider.adapter.nothing_there
     return replace(entry, models=models, note=note, hosts=hosts, reached=reached)
 
 
-def _open(endpoint: Endpoint, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
-    settings = settings.model_copy(update={"timeout": SECONDS})
-    if endpoint.like == "ollama":
-        return OllamaProvider(settings, endpoint.name)
-    return (OpenAIProvider if endpoint.like == "openai" else AnthropicProvider)(settings, endpoint.name)
+def _open(name: str, settings: ProviderSettings) -> EndpointProvider:
+    provider = open_provider(name, settings.model_copy(update={"timeout": SECONDS}))
+    assert isinstance(provider, EndpointProvider)
+    return provider
 
 
 def _key(endpoint: Endpoint) -> str:
     return "not needed" if not endpoint.key_needed else "missing" if endpoint.lacks_key else "set"
 
 
-def _models(provider: HostedProvider, cards: Iterable[ModelCard]) -> tuple[ListedModel, ...]:
+def _models(provider: EndpointProvider, cards: Iterable[ModelCard]) -> tuple[ListedModel, ...]:
     models = (_model(f"{provider.name}:{card.name}", provider.price(card.name), card.retires) for card in cards)
     if provider.endpoint.has_batches:
         return tuple(models)

@@ -9,15 +9,16 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call, PriceTag, packed_vectors
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.adapter import SEED_BITS, SYSTEM_ROLE, Adapter, ModelCard
 from tidepool.engine.providers.batch_api import (
-    ODD,
     ODD_LOOKS,
     UPLOAD_SECONDS,
     ResultReading,
@@ -27,7 +28,6 @@ from tidepool.engine.providers.batch_api import (
     as_number,
     as_string,
     creation_refusal,
-    fetch_card,
     lookup_error,
     read_id,
     read_object,
@@ -35,8 +35,8 @@ from tidepool.engine.providers.batch_api import (
     short_word,
     sum_counts,
 )
-from tidepool.engine.providers.connection import LOOK_SECONDS, Complained, SdkConnection
-from tidepool.engine.providers.endpoint import scrub_keys
+from tidepool.engine.providers.connection import Complained, Connection
+from tidepool.engine.providers.endpoint import Endpoint, scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, fault_of
 from tidepool.engine.providers.protocol import (
     Answer,
@@ -51,6 +51,7 @@ from tidepool.engine.providers.protocol import (
     ProviderSpec,
     RateLimits,
 )
+from tidepool.engine.providers.provider import EndpointProvider
 from tidepool.engine.providers.rate_headers import openai_limits
 from tidepool.engine.providers.replies import (
     ParsedReply,
@@ -64,26 +65,24 @@ from tidepool.engine.providers.replies import (
     thought_in,
     tokens,
 )
-from tidepool.engine.providers.sdk import ModelCard, SdkProvider
-from tidepool.engine.providers.unsupported_settings import SYSTEM_ROLE, UnsupportedSettings
 from tidepool.storage.states import FinishReason
 
-SEED_BITS = 0x7FFF_FFFF
-"""some servers keep a seed in 32 bits"""
 LENGTHS = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 """the two names of the same limit, each with the other"""
 _OPENAI_MODEL = re.compile(r"(ft:)?(gpt|chatgpt|o\d|text-)")
 
 
-class OpenAIRequestFormat:
-    """Builds requests, and knows by now what each model takes."""
+class OpenAIAdapter(Adapter):
+    optional = ("temperature", "seed", "reasoning_effort", "response_format", SYSTEM_ROLE)
+    renamed = LENGTHS
+    models_path = "/models"
 
-    def __init__(self, notices: Notices, foreign: bool) -> None:
-        self.habits = UnsupportedSettings(
-            notices, ("temperature", "seed", "reasoning_effort", "response_format", SYSTEM_ROLE), tuple(LENGTHS)
-        )
-        self._foreign = foreign
-        self._length: dict[str, str] = {}
+    def __init__(self, notices: Notices, endpoint: Endpoint) -> None:
+        super().__init__(notices, endpoint)
+        self._own = any("api.openai.com" in address for address in endpoint.addresses)
+
+    def path(self, call: Call) -> str:
+        return "/embeddings" if call.operation == "embed" else "/chat/completions"
 
     def body(self, call: Call, seed: int) -> dict[str, Any]:
         if call.operation == "embed":
@@ -105,17 +104,24 @@ class OpenAIRequestFormat:
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 
-    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
-        """Whether the next request for this call will differ from the one that was sent and refused."""
-        self.lesson(call.model_name, complaint, sent)
-        return _outline(self.body(call, 0)) != _outline(sent)
+    def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
+        return openai_limits(headers)
 
-    def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
-        """Whether a refusal is about a setting, which is then sent no more, or under its other name."""
-        setting = self.habits.learn(model_name, complaint, sent)
-        if setting in LENGTHS:
-            self._length.setdefault(model_name, LENGTHS[setting])
-        return setting is not None
+    def answer(
+        self, data: Mapping[str, Any], call: Call | None, tag: PriceTag | None, limits: RateLimits | None = None
+    ) -> Answer:
+        if "choices" in data:
+            reply = _parse_choice(data["choices"][0])
+            usage = plausible_usage(_usage(data.get("usage"), embedding=False), reply)
+        else:
+            ordered = sorted(data["data"], key=lambda embedding: embedding["index"])
+            vectors = packed_vectors([embedding["embedding"] for embedding in ordered])
+            reply, usage = ParsedReply(vectors, None, FinishReason.COMPLETE), _usage(data.get("usage"), embedding=True)
+        return priced_answer(reply, usage, data.get("model"), tag, batch=call is None, limits=limits)
+
+    def cards(self, listed: Mapping[str, Any]) -> Iterator[ModelCard]:
+        for card in listed.get("data") or ():
+            yield ModelCard(str(card["id"]).removeprefix("models/"), card.get("shutdown_date"))
 
     def _put_system(self, messages: list[dict[str, str]], call: Call) -> None:
         if self.habits.supports(call.model_name, SYSTEM_ROLE):
@@ -126,33 +132,9 @@ class OpenAIRequestFormat:
             messages.insert(0, {"role": "user", "content": call.system})
 
     def _length_setting(self, model_name: str) -> str:
-        if model_name in self._length:
-            return self._length[model_name]
-        newer = not self._foreign or _OPENAI_MODEL.match(model_name)
-        return "max_completion_tokens" if newer else "max_tokens"
-
-
-def _outline(body: Mapping[str, Any]) -> tuple[object, ...]:
-    """What a lesson can change of a request."""
-    return body.keys(), [message["role"] for message in body.get("messages", ())]
-
-
-def path_of(call: Call) -> str:
-    return "/embeddings" if call.operation == "embed" else "/chat/completions"
-
-
-def answer_of(
-    data: Mapping[str, Any], tag: PriceTag | None, *, batch: bool = False, limits: RateLimits | None = None
-) -> Answer:
-    """Raises KeyError, TypeError, AttributeError or IndexError where the data is no answer."""
-    if "choices" in data:
-        reply = _parse_choice(data["choices"][0])
-        usage = plausible_usage(_usage(data.get("usage"), embedding=False), reply)
-    else:
-        ordered = sorted(data["data"], key=lambda embedding: embedding["index"])
-        vectors = packed_vectors([embedding["embedding"] for embedding in ordered])
-        reply, usage = ParsedReply(vectors, None, FinishReason.COMPLETE), _usage(data.get("usage"), embedding=True)
-    return priced_answer(reply, usage, data.get("model"), tag, batch=batch, limits=limits)
+        if model_name in self._names:
+            return self._names[model_name]
+        return "max_completion_tokens" if self._own or _OPENAI_MODEL.match(model_name) else "max_tokens"
 
 
 def _parse_choice(choice: Mapping[str, Any]) -> ParsedReply:
@@ -193,17 +175,6 @@ _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 """line ends of Unicode, which some readers of JSON lines take for newlines"""
 
 
-async def request_lines(wire: OpenAIRequestFormat, calls: Sequence[BatchedCall]) -> AsyncIterator[bytes]:
-    """One for each call."""
-    for count, batched in enumerate(calls):
-        if not count % 500:
-            await asyncio.sleep(0)
-        body = wire.body(batched.call, batched.seed)
-        request = {"custom_id": batched.custom_id, "method": "POST", "url": f"/v1{path_of(batched.call)}", "body": body}
-        text = json.dumps(request, ensure_ascii=False, separators=(",", ":")).translate(_SEPARATORS)
-        yield text.encode("utf-8", "replace") + b"\n"
-
-
 ENDED = ("completed", "expired", "cancelled", "failed")
 IN_PROGRESS = ("validating", "in_progress", "finalizing", "cancelling")
 FILES = ("output_file_id", "error_file_id")
@@ -220,9 +191,8 @@ class OpenAIBatches(SdkBatches):
     uploads = True
     path, page_size, cursor = "/batches", 100, "after"
 
-    def __init__(self, sdk: SdkConnection, wire: OpenAIRequestFormat, price: Callable[[str], PriceTag | None]) -> None:
-        super().__init__(sdk, price)
-        self._wire = wire
+    def __init__(self, connection: Connection, adapter: Adapter, price: Callable[[str], PriceTag | None]) -> None:
+        super().__init__(connection, adapter, price)
         self._odd_looks: Counter[str] = Counter()
 
     def group(self, call: Call) -> str:
@@ -230,16 +200,24 @@ class OpenAIBatches(SdkBatches):
         return call.model_name
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
+        lines = bytearray()
+        for count, batched in enumerate(calls):
+            if not count % 500:
+                await asyncio.sleep(0)
+            request = {
+                "custom_id": batched.custom_id,
+                "method": "POST",
+                "url": f"/v1{self._adapter.path(batched.call)}",
+                "body": self._adapter.body(batched.call, batched.seed),
+            }
+            text = json.dumps(request, ensure_ascii=False, separators=(",", ":")).translate(_SEPARATORS)
+            lines += text.encode("utf-8", "replace") + b"\n"
         name = f"{UPLOAD_NAME}{ticket.order_id}.jsonl"
-        content = b"".join([line async for line in request_lines(self._wire, calls)])
         try:
-            request = self._connection.client.files.create(file=(name, content), purpose="batch")
-            card = await self._connection.send(request, UPLOAD_SECONDS)
-            return read_id(self._connection, {"id": card.id, "error": getattr(card, "error", None)})
+            card = await self._connection.upload("/files", name, bytes(lines), UPLOAD_SECONDS, purpose="batch")
         except Complained as complained:
             raise creation_refusal(self._connection, complained.complaint) from None
-        except ODD:
-            raise self._connection.unreadable("a file's card") from None
+        return read_id(self._connection, card)
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         body = {
@@ -257,18 +235,16 @@ class OpenAIBatches(SdkBatches):
         return await self.post(body)
 
     async def withdraw(self, upload_id: str) -> None:
-        client = self._connection.client
+        path = f"/files/{_quote(upload_id)}"
         try:
-            card = await self._connection.send(client.files.retrieve(upload_id), LOOK_SECONDS)
-            if not as_string(getattr(card, "filename", None) or UPLOAD_NAME).startswith(UPLOAD_NAME):
+            name = as_string((await self._connection.get(path)).get("filename"))
+            if name and not name.startswith(UPLOAD_NAME):
                 return  # a file of the user's that only the study file calls an upload
-            await self._connection.send(client.files.delete(upload_id), LOOK_SECONDS)
+            await self._connection.delete(path)
         except Complained as complained:
             error = lookup_error(self._connection, complained.complaint)
             if isinstance(error, ProviderError) and error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
                 raise error from None
-        except ODD:
-            return  # it is gone, whatever the words that say so
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         async for card in self.list_cards(ticket.created_at):
@@ -277,7 +253,7 @@ class OpenAIBatches(SdkBatches):
         return None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        card = self._cards[remote_id] = await self._card(remote_id)
+        card = await self.fetch(remote_id)
         status, counts = short_word(card.get("status")).lower(), card.get("request_counts")
         done, total = sum_counts(counts, "completed", "failed"), sum_counts(counts, "total")
         if status == "failed" and not _has_file(card):
@@ -288,12 +264,11 @@ class OpenAIBatches(SdkBatches):
         return ProviderBatchState(status in ENDED, label, done)
 
     async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
-        card = self._cards.pop(remote_id, None) or await self._card(remote_id)
+        card = self._cards.pop(remote_id, None) or await self.fetch(remote_id)
         reading = ResultReading(self._connection)
         model = as_string(as_mapping(card.get("metadata")).get("model"))
         for file_id in filter(None, (as_string(card.get(name)) for name in FILES)):
-            name = quote(file_id, safe=IN_A_PATH, errors="replace")
-            async for row in reading.rows(f"/files/{name}/content"):
+            async for row in reading.rows(f"/files/{_quote(file_id)}/content"):
                 yield self.result(row, model)
         reading.check(sum_counts(card.get("request_counts"), "completed", "failed"))
 
@@ -306,14 +281,11 @@ class OpenAIBatches(SdkBatches):
         if status == 200 or (status is None and not row.get("error")):
             body = read_object(body)
             tag = self._price(model or as_string(body.get("model")))
-            return ProviderBatchResult(name, answer_of(body, tag, batch=True))
+            return ProviderBatchResult(name, self._adapter.answer(body, None, tag))
         complaint = row_complaint(row.get("error") or body, status)
         heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
-        heals = heals or self._wire.lesson(model, complaint)
+        heals = heals or self._adapter.lesson(model, complaint)
         return ProviderBatchResult(name, error=str(self._connection.diagnose(complaint)), heals=heals)
-
-    async def _card(self, remote_id: str) -> dict[str, Any]:
-        return await fetch_card(self._connection, f"{self.path}/{remote_id}")
 
     def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
         """The whole batch was turned down after it had been taken."""
@@ -336,31 +308,8 @@ def _has_file(card: dict[str, Any]) -> bool:
     return any(as_string(card.get(name)) for name in FILES)
 
 
-class OpenAIProvider(SdkProvider):
-    like = "openai"
-    wire: OpenAIRequestFormat
-
-    def __init__(self, settings: ProviderSettings, name: str = "openai") -> None:
-        super().__init__(settings, name)
-        self.wire = OpenAIRequestFormat(self.notices, "api.openai.com" not in self.connection.where)
-        if self.endpoint.has_batches and not self.pooled:
-            self.batches = OpenAIBatches(self.connection, self.wire, self.price)
-
-    def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
-        return path_of(call), self.wire.body(call, seed), None
-
-    def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
-        return answer_of(data, self.price(call.model_name), limits=openai_limits(headers))
-
-    async def cards_at(self, connection: SdkConnection) -> list[ModelCard]:
-        response = await connection.get("/models")
-        return [
-            ModelCard(str(card["id"]).removeprefix("models/"), card.get("shutdown_date"))
-            for card in response.get("data") or ()
-        ]
-
-    async def look_up_at(self, connection: SdkConnection, model_name: str) -> None:
-        await connection.get(f"/models/{model_name}")
+def _quote(file_id: str) -> str:
+    return quote(file_id, safe=IN_A_PATH, errors="replace")
 
 
-PROVIDER = ProviderSpec(ProviderSettings, OpenAIProvider)
+PROVIDER = ProviderSpec(ProviderSettings, partial(EndpointProvider, OpenAIAdapter, OpenAIBatches))

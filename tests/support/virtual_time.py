@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 import tidepool.engine.providers.pool
+import tidepool.engine.providers.provider
 import tidepool.engine.providers.simulated.provider
 import tidepool.engine.runtime.accounts
 import tidepool.engine.runtime.limits
@@ -23,7 +24,7 @@ MODULES = (
     tidepool.engine.runtime.limits,
     tidepool.engine.runtime.recording,
     tidepool.engine.providers.pool,
-    tidepool.engine.runtime.accounts,
+    tidepool.engine.providers.provider,
     tidepool.engine.providers.simulated.provider,
 )
 """those that look at the clock"""

@@ -107,7 +107,7 @@ def test_a_known_endpoint_needs_no_section(name: str, monkeypatch: pytest.Monkey
             open_provider(name, settings)
         settings = settings.model_copy(update={"base_url": "https://lab.openai.azure.com/openai/v1"})
     provider = open_provider(name, settings)
-    assert (provider.name, provider.like) == (name, known.like)  # type: ignore[attr-defined]
+    assert (provider.name, provider.endpoint.like) == (name, known.like)  # type: ignore[attr-defined]
     assert (provider.batches is not None) is known.batch_api
 
 

@@ -69,10 +69,5 @@ class Talks:
 
 @pytest.fixture
 def talks(database: Path, monkeypatch: pytest.MonkeyPatch) -> Talks:
-    for name in (
-        "openai.OpenAIProvider",
-        "anthropic.AnthropicProvider",
-        "ollama.OllamaProvider",
-    ):
-        monkeypatch.setattr(f"tidepool.engine.providers.{name}.backoff", 0.01)
+    monkeypatch.setattr("tidepool.engine.providers.provider.EndpointProvider.backoff", 0.01)
     return Talks(database)

@@ -8,20 +8,16 @@ import pytest
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
 from tidepool.engine.call import Call, Message, unpacked_vectors
-from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
+from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.providers.anthropic import AnthropicProvider
-from tidepool.engine.providers.ollama import OllamaProvider
-from tidepool.engine.providers.openai import OpenAIProvider
+from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError
 
 from .conftest import MODELS, Talks
 
-OPEN = {
-    "openai": lambda: OpenAIProvider(ProviderSettings(timeout=5.0)),
-    "anthropic": lambda: AnthropicProvider(ProviderSettings(timeout=5.0)),
-    "ollama": lambda: OllamaProvider(OllamaSettings(timeout=5.0)),
-}
+
+def open_live(name: str) -> Provider:
+    return open_provider(name, ProviderSettings(timeout=5.0))
 
 
 def question(model: str, text: str = "Good morning", **more: Any) -> Call:
@@ -121,7 +117,7 @@ async def test_an_unknown_model_is_told_with_what_is_near(
     ("model", "near"), [("openai:gpt-4o-minni", "gpt-4o-mini"), ("anthropic:claude-haiku-5", "claude-haiku-")]
 )
 async def test_a_model_refused_by_a_call_is_named_with_what_is_near(emulator: Emulator, model: str, near: str) -> None:
-    provider: Provider = OPEN[model.partition(":")[0]]()  # type: ignore[assignment]
+    provider = open_live(model.partition(":")[0])
     with pytest.raises(ProviderError, match=f"Did you mean {near}") as told:
         await provider.complete(question(model), 1, 1)
     assert told.value.fault is ErrorClass.FATAL
@@ -165,17 +161,6 @@ async def test_a_request_that_cannot_be_answered_fails_its_talk_with_the_provide
 # -- settings --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["temperature", "seed"])
-async def test_a_setting_that_a_model_does_not_take_is_told_once_and_left_out(
-    emulator: Emulator, talks: Talks, setting: str
-) -> None:
-    emulator.set_faults("openai", refused_settings=[setting])
-    summary = await talks.play(MODELS["openai"])
-    assert summary["status"] == "completed" and summary["calls"]["retried"] == 0
-    told = [line for line in log_of(talks.database, summary["batch_id"]) if f"takes no {setting}" in line]
-    assert len(told) == 1
-
-
 async def test_claude_takes_a_temperature_where_it_still_samples(emulator: Emulator, talks: Talks) -> None:
     new = await talks.play("anthropic:claude-haiku-5-5", conversations=3)
     assert any("takes no temperature" in line for line in log_of(talks.database, new["batch_id"]))
@@ -197,7 +182,7 @@ async def test_a_long_prompt_that_calls_share_is_paid_as_cached(emulator: Emulat
 
 @pytest.mark.parametrize("model", ["openai:text-embedding-3-small", "ollama:nomic-embed-text"])
 async def test_texts_are_embedded_in_their_order(emulator: Emulator, model: str) -> None:
-    provider: Provider = OPEN[model.partition(":")[0]]()  # type: ignore[assignment]
+    provider = open_live(model.partition(":")[0])
     texts = ("the harbour at night", "a harbour at night", "seventeen blue apples")
     call = Call("e1", 1, model, tuple(Message("user", text) for text in texts), operation="embed")
     answer = await provider.complete(call, 1, 1)
@@ -211,7 +196,7 @@ async def test_texts_are_embedded_in_their_order(emulator: Emulator, model: str)
 
 
 async def test_anthropic_says_that_it_has_no_embeddings() -> None:
-    provider = AnthropicProvider(ProviderSettings())
+    provider = open_live("anthropic")
     with pytest.raises(ProviderError, match="no embeddings"):
         await provider.complete(question("anthropic:claude-haiku-5-5", operation="embed"), 1, 1)
 

@@ -9,7 +9,7 @@ from tidepool.engine.call import Call, Message, PriceTag, worst_cost
 from tidepool.engine.config.endpoints import KNOWN_MODELS
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.sdk import price_tag
+from tidepool.engine.providers.provider import price_tag
 
 
 def tag_of(provider: str, model_name: str, base_url: str | None = None) -> PriceTag | None:

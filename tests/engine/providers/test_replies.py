@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.call import PriceTag
-from tidepool.engine.providers.anthropic import answer_of as anthropic_answer
-from tidepool.engine.providers.openai import answer_of as openai_answer
+from tests.support.adapters import adapter
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.providers.protocol import Answer, ErrorClass
 from tidepool.engine.providers.replies import MOST_TOKENS, UnusableReply, split_thought
 from tidepool.storage.states import FinishReason as F
@@ -16,6 +15,15 @@ from tidepool.storage.states import FinishReason as F
 PRICE = PriceTag(1.0, 10.0)
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 SECRET = "marigold"
+QUESTION = Call("t1", 1, "openai:gpt-4o-mini", ())
+
+
+def openai_answer(reply: dict[str, Any], tag: PriceTag) -> Answer:
+    return adapter("openai").answer(reply, QUESTION, tag)
+
+
+def anthropic_answer(reply: dict[str, Any], tag: PriceTag) -> Answer:
+    return adapter("anthropic").answer(reply, QUESTION, tag)
 
 
 def openai_reply(finish: Any = "stop", usage: Any = USAGE, **message: Any) -> dict[str, Any]:

@@ -10,15 +10,13 @@ from tests.emulator import Emulator
 from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.anthropic import AnthropicProvider
-from tidepool.engine.providers.openai import OpenAIProvider
+from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
-from tidepool.engine.providers.sdk import SdkProvider
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
-FAMILIES = {"openai": (OpenAIProvider, "gpt-4o-mini"), "anthropic": (AnthropicProvider, "claude-haiku-5-5")}
+FAMILIES = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-5-5"}
 NOBODY = "http://127.0.0.1:9/v1"
 
 
@@ -31,12 +29,12 @@ class TwoServers:
         self.told: list[str] = []
 
     def open(self, *more_hosts: str, **settings: Any) -> None:
-        opened, self.model = FAMILIES[self.family]
+        self.model = FAMILIES[self.family]
         hosts = [server.urls[self.family] for server in self.servers]
         chosen = ProviderSettings(
             hosts=[*hosts, *more_hosts], **{"max_concurrent": 4, "timeout": 5.0, "retries": 2, **settings}
         )
-        self.provider: SdkProvider = opened(chosen)
+        self.provider = open_provider(self.family, chosen)
         self.provider.backoff = 0.01
         self.provider.notices.listen(self.told.append)
         self.account = Account(self.provider, chosen)
@@ -124,7 +122,7 @@ async def test_where_no_server_answers_the_study_does_not_begin(servers: TwoServ
 
 
 async def test_a_server_that_comes_later_joins_in(servers: TwoServers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidepool.engine.providers.pool.LOOK_AGAIN", 0.0)
+    monkeypatch.setattr("tidepool.engine.providers.provider.LOOK_AGAIN", 0.0)
     servers.open()
     servers.faults(0, rates={"models": {"drop": 1.0}})
     servers.faults(1, latency=0.01)

@@ -11,10 +11,12 @@ from tidepool.engine.config.endpoints import PRESET_ENDPOINTS, PRESET_TABLE
 from tidepool.engine.config.loading import load_config, merge_user_providers
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import RunError, UsageError
+from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
-from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.ollama import pull_model
 from tidepool.engine.providers.protocol import ProviderError
+from tidepool.engine.providers.provider import EndpointProvider
 from tidepool.tui.command.output import echo, echo_in_place, echo_json
 from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
@@ -91,10 +93,11 @@ async def _pull(endpoint: str, providers: Providers, name: str) -> None:
     settings = providers.section(endpoint)
     if not is_endpoint(endpoint, settings) or endpoint_of(endpoint, settings).like != "ollama":
         raise UsageError(f"--pull fetches models onto Ollama servers; {endpoint} is none.")
-    provider = OllamaProvider(settings, endpoint)
+    provider = open_provider(endpoint, settings)
+    assert isinstance(provider, EndpointProvider)
     last_line = ""
     try:
-        async for step in provider.pull(name):
+        async for step in pull_model(provider, name):
             share = f" {step.completed / step.total:4.0%} of {step.total / 1e6:,.0f} MB" if step.total else ""
             line = one_line(f"{step.host}: {step.status}{share}")
             if line != last_line:

@@ -1,16 +1,108 @@
 """Several servers as one: each call where it is answered first, none lost when a server rests."""
 
 import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from tests.support.books import NoBooks
 from tests.support.virtual_time import play
-from tidepool.engine.providers.protocol import ErrorClass, ProviderError
+from tidepool.engine.call import Call, Message, stream
+from tidepool.engine.config.sections import OllamaSettings
+from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.connection import Complained, Response
+from tidepool.engine.providers.endpoint import endpoint_of
+from tidepool.engine.providers.errors import ProviderComplaint, diagnose
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
+from tidepool.engine.providers.provider import EndpointProvider
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.unit import PendingCall
 
-from .servers import Machines, Server
-
+MODEL = "llama3.2"
 MEAN = (20 + 29.5) / 50
 """seconds of the mean call of a server that takes one second for fifty tokens"""
+
+
+class Server:
+    """The connection to one server, as the provider sees it."""
+
+    def __init__(
+        self, seconds: float, parallel: int = 1, *, models: tuple[str, ...] = (MODEL,), queue: int = 512
+    ) -> None:
+        self.seconds = seconds
+        self.models = models
+        self.answered = 0
+        self.busiest = 0
+        self.down: Callable[[], bool] = lambda: False
+        self._queue = queue
+        self._parallel = parallel
+        self._here = 0
+        self._slots = asyncio.Semaphore(parallel)
+
+    def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def diagnose(self, complaint: ProviderComplaint) -> ProviderError:
+        return diagnose(complaint, endpoint_of("ollama", OllamaSettings()), "http://host0")
+
+    def load_json(self, content: Any) -> Any:
+        return content
+
+    async def get(self, path: str) -> Any:
+        if self.down():
+            raise Complained(ProviderComplaint(None, words="refused", no_reply=NoReply.UNREACHABLE))
+        return {"models": [{"model": f"{name}:latest"} for name in self.models]}
+
+    async def post(self, path: str, content: bytes, seconds: float, headers: None) -> Response:
+        body = json.loads(content)
+        if self.down():
+            raise Complained(ProviderComplaint(None, words="refused", no_reply=NoReply.UNREACHABLE))
+        if (model := body["model"]) not in self.models:
+            raise Complained(ProviderComplaint(404, words=f"model '{model}' not found"))
+        if self._here >= self._parallel + self._queue:
+            raise Complained(ProviderComplaint(503, words="server busy, please try again."))
+        tokens = 20 + stream(body["options"]["seed"], "tokens").randrange(60)
+        self._here += 1
+        self.busiest = max(self.busiest, self._here)
+        try:
+            async with self._slots:
+                await asyncio.sleep(self.seconds * tokens / 50)
+        finally:
+            self._here -= 1
+        if self.down():
+            raise Complained(ProviderComplaint(None, words="Server disconnected", no_reply=NoReply.BROKEN))
+        self.answered += 1
+        message = {"role": "assistant", "content": "yes"}
+        figures = {"prompt_eval_count": 10, "eval_count": tokens}
+        reply: Any = {"model": model, "message": message, "done": True, "done_reason": "stop", **figures}
+        return Response(200, {}, reply)
+
+
+class Machines:
+    """A pool of servers behind an account, as a run has them."""
+
+    def __init__(self, *servers: Server, **settings: Any) -> None:
+        self.servers = servers
+        hosts = [f"http://host{number}" for number, _ in enumerate(servers)]
+        chosen = OllamaSettings(**{"hosts": hosts, "max_concurrent": 8, "timeout": 600.0, "retries": 5, **settings})
+        provider = open_provider("ollama", chosen)
+        assert isinstance(provider, EndpointProvider)
+        self.provider = provider
+        for host, server in zip(provider.pool.hosts, servers, strict=True):
+            host.client = server
+            host.shows({f"{name}:latest" for name in server.models})
+        self.account = Account(self.provider, chosen)
+
+    async def ask(self, number: int, model: str = MODEL) -> Answer:
+        call = Call(f"t{number}", 1, f"ollama:{model}", (Message("user", "hello"),))
+        return await LiveCall(self.account, PendingCall(number, call, b"", number, 0.0), NoBooks()).answer()
+
+    async def answer_all(self, calls: int) -> None:
+        await asyncio.gather(*map(self.ask, range(calls)))
 
 
 @pytest.mark.parametrize(

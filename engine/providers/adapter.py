@@ -1,17 +1,25 @@
-"""Which settings each model takes, learned from its refusals: a setting it does not take is told once, then left out.
+"""How a family of servers is addressed: its adapter writes requests and reads replies; everything else is `EndpointProvider`.
 
-A setting is known here by the words with which servers complain of it. A new one is a line in `CALLED`, and its name
-where a family lists what may be left out.
+An adapter learns from refusals which settings each model takes: a setting it does not take is told once, then left out. A
+setting is known here by the words with which servers complain of it. A new one is a line in `CALLED`, and its name where an
+adapter lists what may be left out.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from tidepool.engine.call import Call, PriceTag
+from tidepool.engine.providers.endpoint import Endpoint
 from tidepool.engine.providers.errors import ProviderComplaint
-from tidepool.engine.providers.protocol import Notices
+from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
 
 SYSTEM_ROLE = "system role"
+SEED_BITS = 0x7FFF_FFFF
+"""some servers keep a seed in 32 bits"""
 CALLED = {
     "temperature": r"temperature",
     "seed": r"seed",
@@ -105,3 +113,80 @@ def _notice_of(model_name: str, setting: str, value: object) -> str:
     if isinstance(value, Mapping):
         return f"{model_name} takes no {setting}: it is not sent, and replies are read without it."
     return f"{model_name} takes no {setting}: {setting} = {value} of the study is not sent to it."
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    name: str
+    retires: str | None = None
+    """the day on which it will be, or was, shut down, as far as announced"""
+
+
+class Adapter(ABC):
+    """How one family of servers is addressed."""
+
+    optional: tuple[str, ...]
+    """settings that may be left out"""
+    renamed: Mapping[str, str] = {}
+    """settings with another name that a model may take, each with the other"""
+    models_path: str
+    """where the list of models stands, and below it each of them"""
+    start_hint = "Check the network, the proxy and the addresses of its section, then run again."
+    """what to do where no server answers"""
+    nothing_there = "no server answers"
+    """what a list says where it has nothing to show"""
+    busy_hint = ""
+    """what to change on a server that is busy"""
+
+    def __init__(self, notices: Notices, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.habits = UnsupportedSettings(notices, self.optional, tuple(self.renamed))
+        self._names: dict[str, str] = {}
+        """the name that a model takes, where it refused the other"""
+
+    @abstractmethod
+    def path(self, call: Call) -> str: ...
+
+    @abstractmethod
+    def body(self, call: Call, seed: int) -> dict[str, Any]: ...
+
+    def headers(self, call: Call) -> dict[str, str] | None:
+        return None
+
+    def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
+        """What the headers of a reply say of rate limits."""
+        return None
+
+    @abstractmethod
+    def answer(
+        self, data: Mapping[str, Any], call: Call | None, tag: PriceTag | None, limits: RateLimits | None = None
+    ) -> Answer:
+        """Of a batch where there is no call. Raises an exception of bad data where it is no answer."""
+
+    @abstractmethod
+    def cards(self, listed: Mapping[str, Any]) -> Iterator[ModelCard]:
+        """The models of a list."""
+
+    def full_name(self, model_name: str) -> str:
+        return model_name
+
+    def fetch_hint(self, model_name: str, similar: str) -> str:
+        """What to do where no server has a model."""
+        return f"Did you mean {similar}?" if similar else "`tidepool models` lists those there are."
+
+    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
+        """Whether the next request for this call will differ from the one that was sent and refused."""
+        self.lesson(call.model_name, complaint, sent)
+        return _outline(self.body(call, 0)) != _outline(sent)
+
+    def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
+        """Whether a refusal is about a setting, which is then sent no more, or under its other name."""
+        setting = self.habits.learn(model_name, complaint, sent)
+        if setting is not None and setting in self.renamed:
+            self._names.setdefault(model_name, self.renamed[setting])
+        return setting is not None
+
+
+def _outline(body: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a lesson can change of a request."""
+    return body.keys(), [message["role"] for message in body.get("messages", ())]
