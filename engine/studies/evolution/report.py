@@ -25,7 +25,6 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.studies.evolution.records import counted_reasons
-from tidepool.engine.studies.evolution.replies import mistakes as further
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
@@ -36,7 +35,7 @@ from tidepool.engine.studies.evolution.statistics import (
 )
 from tidepool.storage.text import one_line
 
-__all__ = ["blocks", "figures", "further"]
+__all__ = ["blocks", "figures"]
 
 MOST_GENERATIONS = 12
 SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."

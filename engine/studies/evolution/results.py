@@ -20,6 +20,7 @@ from tidepool.engine.results.seeds import BAND, Runs, blocks_over_seeds, groups_
 from tidepool.engine.studies.evolution import methods, report, statistics
 from tidepool.engine.studies.evolution.final_test import Scores, by_problem_contrast
 from tidepool.engine.studies.evolution.records import ACCURACY, RESULT, VALIDATION
+from tidepool.engine.studies.evolution.replies import mistakes
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.summary import finding
@@ -60,6 +61,9 @@ class EvolutionResults(Results):
             return held_out
         best = Number(max(row["best"] for row in generations), 3)
         return Headline("training fitness", best, f"generation {generations[-1]['generation']:,}")
+
+    def further(self, connection: sqlite3.Connection, batch: Batch) -> list[Block]:
+        return mistakes(connection, batch)
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
         return report.figures(statistics)

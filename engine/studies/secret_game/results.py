@@ -52,9 +52,6 @@ class GameResults(Results):
     def blocks(self, statistics: Statistics) -> list[Block]:
         return report.blocks(statistics)
 
-    def further(self, connection: sqlite3.Connection, batch: Batch) -> list[Block]:
-        return report.further(connection, batch)
-
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
         return report.figures(statistics)
 
