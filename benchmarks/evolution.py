@@ -21,9 +21,9 @@ from tidepool import Evolution
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.events import CallAnswered, Event
-from tidepool.engine.providers.simulated.landscape import mends
 from tidepool.engine.run import run_batch
 from tidepool.engine.runtime.session import RunControl
+from tidepool.engine.simulated.landscape import mends
 from tidepool.engine.studies.evolution.config import PresetName
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate

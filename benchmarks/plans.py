@@ -21,8 +21,8 @@ from tidepool.engine.call import Call, expected_tokens
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.studies.plan import priced
+from tidepool.engine.runtime.plans import priced
+from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.study import study_from
 
 STUDIES = 200

@@ -100,7 +100,7 @@ def config_of(folder: Path, kind: str, talks: int, service: str = "live") -> Pat
 
 
 def _write_people(path: Path) -> None:
-    from tidepool.engine.library.entity_types import built_in_types, generate
+    from tidepool.engine.config.entity_types import built_in_types, generate
 
     people = [entity.as_record() for entity in generate(built_in_types()["human"], ENTITIES, 1)]
     path.write_text(json.dumps(people), encoding="utf-8")

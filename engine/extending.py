@@ -7,15 +7,15 @@ from tidepool.engine.call import FREE, Call, Message, PriceTag, Reply, expected_
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, FrozenConfig, ModelName, ProviderSettings
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import BatchValues, Outcome, Sections, Talk
 from tidepool.engine.errors import CallFailed, UsageError
+from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk
+from tidepool.engine.kinds import Kind
 from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, ProviderError, ProviderSpec
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import Plan, PlannedCalls
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
-from tidepool.engine.studies.kinds import Kind
 from tidepool.engine.studies.mutation.operators import Operator
-from tidepool.engine.studies.plan import Plan, PlannedCalls
 from tidepool.engine.studies.results import Results
 from tidepool.engine.studies.secret_game.detectors.normalise import Folded
 from tidepool.engine.studies.study import Study

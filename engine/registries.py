@@ -110,10 +110,10 @@ KINDS: Registry[Any] = Registry(
     "kind of study",
     "tidepool.kinds",
     {
-        "secret_game": f"{_STUDIES}.kinds:SECRET_GAME",
-        "simulation": f"{_STUDIES}.kinds:SIMULATION",
-        "evolution": f"{_STUDIES}.kinds:EVOLUTION",
-        "mutation": f"{_STUDIES}.kinds:MUTATION",
+        "secret_game": "tidepool.engine.kinds:SECRET_GAME",
+        "simulation": "tidepool.engine.kinds:SIMULATION",
+        "evolution": "tidepool.engine.kinds:EVOLUTION",
+        "mutation": "tidepool.engine.kinds:MUTATION",
     },
     "Kind",
 )
@@ -124,13 +124,20 @@ PROVIDERS: Registry[Any] = Registry(
     "provider",
     "tidepool.providers",
     {
-        "simulated": "tidepool.engine.providers.simulated.provider:PROVIDER",
+        "simulated": "tidepool.engine.simulated.provider:PROVIDER",
         "openai": f"{_PROVIDERS}.openai:PROVIDER",
         "anthropic": f"{_PROVIDERS}.anthropic:PROVIDER",
         "ollama": f"{_PROVIDERS}.ollama:PROVIDER",
     },
     "ProviderSpec",
 )
+
+SIMULATED_MODELS = (
+    *("guarded", "trusting", "bargainer", "talkative", "deceptive", "curious", "forgetful", "playful"),
+    *("filler", "solver", "solver-small", "solver-large", "solver-planted", "flat-solver", "persona", "encoder"),
+    *("target", "rewriter", "judge"),
+)
+"""names under which the simulated provider has somebody; any other name is a persona of its own"""
 
 _DETECTORS = f"{_STUDIES}.secret_game.detectors"
 

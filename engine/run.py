@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.branching.replay import BranchStudy, study_to_run
+from tidepool.engine.config.cluster import Cluster, split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import cluster_for
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings
@@ -22,20 +23,9 @@ from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study, 
 from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
 from tidepool.engine.errors import FileError, NotFound
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, ServersNamed, UnitsExpected
-from tidepool.engine.registries import program_version
-from tidepool.engine.results.batch_summary import Summary
-from tidepool.engine.results.so_far import headline_of
-from tidepool.engine.results.summary import summarise
-from tidepool.engine.runtime.accounts import OpenAccounts
-from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
-from tidepool.engine.runtime.context import gc_tuned
-from tidepool.engine.runtime.session import RunControl, RunningBatch, Session, SessionOutcome, verdict
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.study import Study, study_from
-from tidepool.engine.trust.foreign_keys import foreign_provider_keys
-from tidepool.engine.trust.gate import (
+from tidepool.engine.gate import (
     Admission,
+    TrustQuestion,
     admit,
     adopt,
     design_text,
@@ -43,10 +33,22 @@ from tidepool.engine.trust.gate import (
     judge_together,
     mark_trusted,
     plannable,
+    question_for,
     refuse_changed,
     rewrite_configs,
     servers_to_name,
 )
+from tidepool.engine.planned_calls import Plan
+from tidepool.engine.registries import program_version
+from tidepool.engine.results.batch_summary import Summary
+from tidepool.engine.results.so_far import headline_of
+from tidepool.engine.results.summary import summarise
+from tidepool.engine.runtime.accounts import OpenAccounts
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.context import gc_tuned
+from tidepool.engine.runtime.session import RunControl, RunningBatch, Session, SessionOutcome, verdict
+from tidepool.engine.studies.study import Study, study_from
+from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks, studies
 from tidepool.storage.file import prepare, reading, settle, writing
@@ -279,6 +281,31 @@ def refuse_untrusted(batch: sqlite3.Row) -> None:
     judge(batch["id"], batch["config"], study_from(config)).refuse()
 
 
+def question_about(
+    path: Path, reference: str, changes: Iterable[str] = (), plan: Plan | None = None
+) -> TrustQuestion | None:
+    """None where nothing need be asked before a batch, or its study, continues with these `--set` changes, or before `plan` is
+    made of it. Nothing in it is taken from what the file claims: not how much is answered already, nor what a model costs."""
+    with reading(path) as connection:
+        references = [reference] if plan is not None else studies.batches_to_resume(connection, reference)
+        rows = [batches.find_batch(connection, one) for one in references]
+        if plan is None and all(row["status"] == BatchStatus.COMPLETED for row in rows):
+            return None
+        stored = [load_frozen(row["config"]) for row in rows]
+        studied = [
+            study_to_run(connection, row, with_overrides(config, changes))
+            for row, config in zip(rows, stored, strict=True)
+        ]
+        admissions = [admit(connection, row, study) for row, study in zip(rows, studied, strict=True)]
+        jobs = [job for row in rows for job in batches.open_provider_batches(connection, row["number"])]
+    # Yes adopts the stored configs, so servers that `--set` replaces this time are shown as well.
+    admissions = judge_together(admissions, (*studied, *map(study_from, stored)))
+    run_id, name = str(rows[0]["id"]), str(rows[0]["name"])
+    plans = [(lambda study=study: plan or study.plan(), study.config) for study in studied]
+    waiting = sum(job["provider"] != "simulated" for job in jobs)
+    return question_for(run_id, name, admissions, plans, waiting)
+
+
 # -- one run -----------------------------------------------------------------------------------------------------------
 
 
@@ -321,7 +348,7 @@ class _Run:
     ) -> Summary | StudySummary:
         """`place` returns the id of the run and of its batches, and writes new ones: accounts are checked before."""
         configs = [cell.study.config for cell in self.cells if not cell.ended]
-        models = set().union(*map(_models, configs))
+        models = set().union(*(config.models() for config in configs))
         servers = self._name_servers(configs)
         async with OpenAccounts(models, shared_config(configs), cluster_for(cluster), self.control.stopped) as accounts:
             run_id, batch_ids = await asyncio.to_thread(place)
@@ -393,7 +420,7 @@ class _Run:
 
     def _name_servers(self, configs: Sequence[FrozenConfig]) -> tuple[str, ...]:
         """Before anything is sent: where the configs send requests, and with which key, where that is not usual."""
-        servers = (server for config in configs for server in servers_to_name(config, _models(config)))
+        servers = (server for config in configs for server in servers_to_name(config, config.models()))
         words = tuple(dict.fromkeys(server.in_words for server in servers))
         if words:
             self._tell(ServersNamed(words))
@@ -445,10 +472,6 @@ def _rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str]
     rewrite_configs(path, {key: (before[key], after[key]) for key in batch_ids}, note)
 
 
-def _models(config: FrozenConfig) -> set[str]:
-    return load_kind(config.batch.kind).models(config)
-
-
 def shared_config(configs: Sequence[FrozenConfig]) -> FrozenConfig:
     """What the accounts of a run are opened by: the first config, with the section of each provider as those cells have it
     that use the provider. No design can vary them, so cells that differ in a server or a key were changed in the file."""
@@ -456,7 +479,7 @@ def shared_config(configs: Sequence[FrozenConfig]) -> FrozenConfig:
         return configs[0]
     sections: dict[str, ProviderSettings] = {}
     for config in configs:
-        for name in {model.partition(":")[0] for model in _models(config)}:
+        for name in {model.partition(":")[0] for model in config.models()}:
             section = config.providers.section(name)
             if _places(name, sections.setdefault(name, section)) != _places(name, section):
                 raise FileError(

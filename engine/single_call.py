@@ -1,4 +1,4 @@
-"""One call outside every batch: a provider tried, an agent spoken to. Nothing is kept, nothing is repeated.
+"""One call outside every batch: a provider is tried, an agent is spoken to. Nothing is kept, nothing is repeated.
 
 It goes through the provider that a batch would go through, once: somebody is waiting for it, sees what went wrong in
 the provider's words, and can ask again. So there are no retries here, and a short patience.
@@ -13,20 +13,15 @@ from dataclasses import dataclass
 from tidepool.engine.call import Call, Message, seed_of, worst_cost
 from tidepool.engine.config.endpoints import refuse_retired, resolve_model
 from tidepool.engine.config.loading import user_providers
-from tidepool.engine.config.sections import Agent, Providers, Service, reasoning_of
+from tidepool.engine.config.sections import Providers, Service
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
-from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
-from tidepool.engine.studies.secret_game.scoring import SCORING
 
 PATIENCE = 60.0
 """seconds, unless told otherwise"""
-VISITOR = "Visitor"
-MESSAGES_LEFT = 4
-"""in a talk of five whose first message was the visitor's"""
 PROBE_TOKENS = 16
 NO_BATCH = "library"
 """what the calls belong to instead of a batch"""
@@ -71,33 +66,6 @@ async def provider_for(model: str, providers: Providers | None = None) -> AsyncI
         yield provider
     finally:
         await provider.close()
-
-
-def trial_call(agent: Agent, message: str) -> Call:
-    """What the agent is asked: with a secret, as in a talk of the secret game; without, as itself."""
-    if agent.secret:
-        system = system_prompt(
-            Briefing(
-                agent=agent.name,
-                partner=VISITOR,
-                secret=agent.secret,
-                rules=rules_text("standard", SCORING),
-                messages_left=MESSAGES_LEFT,
-                instructions=agent.instructions,
-            )
-        )
-    else:
-        system = "\n\n".join(filter(None, (f"You are {agent.name}.", agent.instructions)))
-    return Call(
-        "try",
-        1,
-        resolve_model(agent.model),
-        (Message("user", message),),
-        system,
-        temperature=agent.temperature,
-        max_tokens=agent.max_tokens,
-        **reasoning_of(agent),
-    )
 
 
 def probe_call(model: str) -> Call:

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.cluster import Cluster
+    from tidepool.engine.config.entities import Entity
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.config.sections import (
         Agent,
@@ -50,11 +52,9 @@ if TYPE_CHECKING:
         UnitEnded,
         UnitsExpected,
     )
-    from tidepool.engine.library.entities import Entity
     from tidepool.engine.results.batch_summary import RowTable, Summary
     from tidepool.engine.results.summary import read_summary
     from tidepool.engine.run import resume_batch, resume_study, run_batch, run_study
-    from tidepool.engine.runtime.cluster_section import Cluster
     from tidepool.engine.runtime.session import RunControl
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
@@ -123,7 +123,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "tidepool.engine.runtime.cluster_section": "Cluster",
+    "tidepool.engine.config.cluster": "Cluster",
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config Design Hypothesis OllamaSettings Providers ProviderSettings Service "
     "SimulatedSettings StopWhenSure Study",
@@ -132,7 +132,7 @@ _HOMES = {
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",
     "tidepool.engine.events": "BatchEnded BatchStarted CallAnswered CallLost CallRetried Event Logged "
     "ProviderBatchChanged UnitEnded UnitsExpected",
-    "tidepool.engine.library.entities": "Entity",
+    "tidepool.engine.config.entities": "Entity",
     "tidepool.engine.results.batch_summary": "RowTable Summary",
     "tidepool.engine.results.summary": "read_summary",
     "tidepool.engine.run": "resume_batch resume_study run_batch run_study",

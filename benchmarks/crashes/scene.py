@@ -21,7 +21,7 @@ from typing import Any
 
 from tests.emulator.books import Books, Purchase
 from tests.emulator.server import environment
-from tidepool.engine.providers.simulated.purchase_log import FOLDER_VARIABLE as SELLER
+from tidepool.engine.simulated.purchase_log import FOLDER_VARIABLE as SELLER
 from tidepool.storage.folders import FOLDER_VARIABLE as STATE
 
 ROOT = Path(__file__).parent.parent.parent

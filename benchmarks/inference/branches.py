@@ -11,7 +11,7 @@ from scipy.special import expit  # type: ignore[import-untyped]
 
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.branching.results import outcome
-from tidepool.engine.branching.talks import Arm, Measure, Origin
+from tidepool.engine.studies.branches import Arm, Measure, Origin
 
 SHARE = Measure("revealed", "reveals", (0.0, 1.0), percent=True)
 BASES, EFFECTS, SPREAD = (-3.0, 0.0), (0.0, 0.8), 1.2

@@ -10,7 +10,7 @@ import numpy
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from benchmarks.inference.worlds import Planted, World
-from tidepool.engine.library.entities import Entity
+from tidepool.engine.config.entities import Entity
 from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
 from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute, group_mean
 

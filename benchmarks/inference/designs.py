@@ -14,11 +14,11 @@ import numpy
 from scipy.special import nctdtr, ndtr, stdtrit  # type: ignore[import-untyped]
 
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.design.contrasts import Cell, Factors, read_hypotheses, weigh
-from tidepool.engine.design.effects import OutcomeTable
-from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.design.statistics import FOUND, tested
+from tidepool.engine.inference.effects import OutcomeTable
+from tidepool.engine.inference.hypotheses import Cell, Factors, read_hypotheses, weigh
 from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.measures import PERCENT, Outcome
 
 Array = Any
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)

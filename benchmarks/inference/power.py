@@ -12,10 +12,10 @@ from typing import Any
 import numpy
 
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.design.contrasts import ContrastSpec, Difference, Factor, Factors, Weighing, weigh
-from tidepool.engine.design.effects import OutcomeTable, cell_mean, effect
-from tidepool.engine.design.outcomes import PERCENT, Outcome
+from tidepool.engine.inference.effects import OutcomeTable, cell_mean, effect
+from tidepool.engine.inference.hypotheses import ContrastSpec, Difference, Factor, Factors, Weighing, weigh
 from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.measures import PERCENT, Outcome
 from tidepool.engine.planning.pilot import Pilot, apply_pilot
 from tidepool.engine.planning.power import Assumptions, Comparison, Layout, World, half_width, power, smallest
 

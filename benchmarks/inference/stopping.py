@@ -15,8 +15,8 @@ import numpy
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.stopping.rules import Cell, StopRule
-from tidepool.engine.stopping.statistics import Stopping
+from tidepool.engine.runtime.stop_results import Stopping
+from tidepool.engine.runtime.stop_rules import Cell, StopRule
 from tidepool.engine.studies.secret_game.expectations import WatchedGame, game_rounds
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.sides import SideOutcome

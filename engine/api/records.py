@@ -14,9 +14,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.library import entity_of
 from tidepool.engine.config.sections import Metadata, Service, ServiceName
 from tidepool.engine.errors import NotFound, UsageError
-from tidepool.engine.library.contents import entity_of
 from tidepool.engine.studies.simulation.config import Judge, Style
 from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
 from tidepool.storage.api_queue import simulation_batch, simulation_batch_numbered

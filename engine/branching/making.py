@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.branching.talks import (
+from tidepool.engine.call import Call, seed_of
+from tidepool.engine.config.freezing import load_frozen, with_overrides
+from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.gate import adopt, judge, plannable
+from tidepool.engine.kinds import load_kind
+from tidepool.engine.studies.branches import (
     MOST_TIMES,
     Branch,
     BranchKind,
@@ -20,15 +26,9 @@ from tidepool.engine.branching.talks import (
     OriginTalk,
     read_origin,
 )
-from tidepool.engine.call import Call, seed_of
-from tidepool.engine.config.freezing import load_frozen, with_overrides
-from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.conversation import OneByOne, rehearse
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import without_foreign
-from tidepool.engine.trust.gate import adopt, judge, plannable
 from tidepool.storage import batches
 from tidepool.storage.file import reading
 from tidepool.storage.queries.conversations import TalkRow, answers_by_step, talk_rows

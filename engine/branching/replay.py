@@ -9,7 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.branching.talks import (
+from tidepool.engine.call import Call, Reply, most_tokens
+from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
+from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
+from tidepool.engine.studies.branches import (
     ASSIGNED,
     OUTCOME,
     Branch,
@@ -21,13 +27,7 @@ from tidepool.engine.branching.talks import (
     Redraw,
     branch_in,
 )
-from tidepool.engine.call import Call, Reply, most_tokens
-from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.conversation import OneByOne, rehearse, reply_text, sized
-from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.states import FinishReason
 

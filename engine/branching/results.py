@@ -12,12 +12,12 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.branching.talks import EARLIER, Arm, BranchKind, Measure, Origin, read_origin
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import Contrast, stratified, within
 from tidepool.engine.inference.grouped import Array, Grouped, numpy
 from tidepool.engine.inference.intervals import Interval, rates_of
-from tidepool.engine.results.blocks import (
+from tidepool.engine.kinds import KINDS, Kind, load_kind
+from tidepool.engine.reports.blocks import (
     Block,
     Cell,
     Estimate,
@@ -31,8 +31,8 @@ from tidepool.engine.results.blocks import (
     quoted,
     table,
 )
-from tidepool.engine.results.figures import forest
-from tidepool.engine.studies.kinds import KINDS, Kind, load_kind
+from tidepool.engine.reports.figures import forest
+from tidepool.engine.studies.branches import EARLIER, Arm, BranchKind, Measure, Origin, read_origin
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.conversations import records_of_batch, talk_rows
 from tidepool.storage.states import unit_id

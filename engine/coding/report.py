@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.coding.statistics import LEAST_OF_AN_AGENT, Accuracy, CodedUnits, CorrectedRate
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, Number, Words, table
+from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, Number, Words, table
 
 ANSWERS = "answers"
 METHOD = (

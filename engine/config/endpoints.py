@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.registries import PROVIDERS
+from tidepool.engine.registries import PROVIDERS, SIMULATED_MODELS
 
 Family = Literal["openai", "anthropic", "ollama"]
 LOCAL = "local"
@@ -173,15 +173,12 @@ def resolve_model(name: str) -> str:
 
 def _suggest_model(name: str) -> str | None:
     """A provider with a slash, a preset misspelt, or a model's name without its provider."""
-    from tidepool.engine.providers.simulated.personas import PERSONAS
-    from tidepool.engine.providers.simulated.responders import RESPONDERS
-
     provider_name, _, rest = name.partition("/")
     if rest and provider_name in PROVIDERS:
         return f"{provider_name}:{rest}"
     full_names = {model: f"{provider}:{model}" for provider, models in KNOWN_MODELS.items() for model in models}
     full_names |= {model.partition(":")[2]: model for model in PRESETS.values()}
-    full_names |= {model: f"simulated:{model}" for model in (*RESPONDERS, *PERSONAS)}
+    full_names |= {model: f"simulated:{model}" for model in SIMULATED_MODELS}
     if name in full_names:
         return full_names[name]
     near = get_close_matches(name, PRESETS, n=1) or get_close_matches(name, full_names, n=1, cutoff=0.8)

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.cluster import split_cluster_overrides
 from tidepool.engine.config.endpoints import unknown_provider
+from tidepool.engine.config.entities import entity_from
+from tidepool.engine.config.library import names_library, with_library
 from tidepool.engine.config.loading import config_from, outline_problems, with_users_endpoints, with_users_likes
 from tidepool.engine.config.problems import (
     ConfigProblem,
@@ -28,10 +31,8 @@ from tidepool.engine.config.sections import Config, FrozenConfig, Study, as_froz
 from tidepool.engine.config.stored import stored_sections
 from tidepool.engine.config.toml_files import Lines, apply_override
 from tidepool.engine.errors import TidepoolError, UsageError
-from tidepool.engine.library.contents import names_library, with_library
-from tidepool.engine.library.entities import entity_from
-from tidepool.engine.runtime.cluster_section import split_cluster_overrides
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
+from tidepool.engine.registries import SIMULATED_MODELS
 from tidepool.storage.text import variables_in
 
 CHANGEABLE = ("service.", "providers.")
@@ -63,7 +64,7 @@ def _freeze_checked(config: Config, database: Path) -> FrozenConfig:
 
 def _refuse_silent_simulation(config: FrozenConfig, source: str) -> None:
     """Beside a real model nobody is simulated unless it is written: whoever left a helper's key out would not know."""
-    kind, models = config.batch.kind, sorted(load_kind(config.batch.kind).models(config))
+    kind, models = config.batch.kind, sorted(config.models())
     real = [model for model in models if not model.startswith("simulated:")]
     for where, model in models_at(config.settings) if real else ():
         if model in models and model not in real and left_to_default(config.settings, where):
@@ -274,10 +275,7 @@ def _unused_participants(config: Config, kind: str) -> Iterator[ConfigProblem]:
 
 
 def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:
-    from tidepool.engine.providers.simulated.personas import PERSONAS
-    from tidepool.engine.providers.simulated.responders import RESPONDERS
-
-    known = (*RESPONDERS, *PERSONAS)
+    known = SIMULATED_MODELS
     for where, name in models_at(config):
         provider, _, model = name.partition(":")
         near = (

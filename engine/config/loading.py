@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.endpoints import resolve_model, unknown_provider
 from tidepool.engine.config.problems import ConfigProblem, config_layout, format_error, not_a_section, validated
 from tidepool.engine.config.section import ConfigOrigin, models_at
 from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import NO_LINES, Lines, apply_override, parse_toml, read_text
 from tidepool.engine.errors import UsageError
-from tidepool.engine.runtime.cluster_section import Cluster
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.storage.folders import CONFIG_VARIABLE, config_folder, refuse_writable_by_others
 
 FILE_NAME = "providers.toml"

@@ -27,12 +27,21 @@ from pydantic import (
 from pydantic_core import to_json
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name, known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import ConfigOrigin, Hosts, NamesModel, OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.section import (
+    ConfigOrigin,
+    Hosts,
+    NamesModel,
+    OneOf,
+    Section,
+    models_named,
+    with_keywords_in_help,
+)
 from tidepool.engine.errors import UsageError
+from tidepool.engine.kinds import load_kind
 from tidepool.engine.registries import KINDS, PROVIDERS
-from tidepool.engine.runtime.cluster_section import Cluster
 
 Name = Annotated[str, MaxLen(ceilings.NAME)]
 
@@ -529,6 +538,12 @@ class FrozenConfig(ConfigSections):
     def to_json(self) -> str:
         """As the file keeps it."""
         return json.dumps(self.as_written(), ensure_ascii=False)
+
+    def models(self) -> set[str]:
+        """Every PROVIDER:MODEL that the study may call."""
+        kind = load_kind(self.batch.kind)
+        models = models_named(self.settings, kind.idle_roles(dict(self.settings)))
+        return models.union(*map(models_named, self.agents)) if kind.people == "agents" else models
 
 
 def as_frozen(config: Config) -> FrozenConfig:

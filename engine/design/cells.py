@@ -18,19 +18,18 @@ from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.library import with_library
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.problems import adding_line, format_error, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
-from tidepool.engine.design.contrasts import check_hypotheses
 from tidepool.engine.design.statistics import likely_unaffected, study_outcomes
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import with_library
-from tidepool.engine.stopping.rules import StopRule, rule_for, rule_for_contrast
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.plan import priced
-from tidepool.engine.studies.planned_calls import merge_plans
+from tidepool.engine.inference.hypotheses import check_hypotheses
+from tidepool.engine.planned_calls import merge_plans
+from tidepool.engine.runtime.plans import priced
+from tidepool.engine.runtime.stop_rules import StopRule, rule_for, rule_for_contrast
 from tidepool.engine.studies.study import Study, study_from
 
 # -- factors and levels ------------------------------------------------------------------------------------------------
@@ -321,7 +320,6 @@ def priced_study(config: Config, database: Path) -> dict[str, Any]:
 
 
 def priced_cells(study: PlannedStudy) -> dict[str, Any]:
-    kind = load_kind(study.config.batch.kind)
     plans = [study_from(cell.config).plan() for cell in study.cells]
     rules_of([(study_from(cell.config), cell.levels, cell.replicate) for cell in study.cells])
     total = priced(merge_plans(plans), study.config, several=True)
@@ -329,7 +327,7 @@ def priced_cells(study: PlannedStudy) -> dict[str, Any]:
         {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}
         for cell, plan in zip(study.cells, plans, strict=True)
     ]
-    models = sorted(set().union(*(kind.models(cell.config) for cell in study.cells)))
+    models = sorted(set().union(*(cell.config.models() for cell in study.cells)))
     warnings = [*study.warnings, *total["warnings"]]
     return {**total, "name": study.name, "cells": cells, "models": models, "warnings": warnings}
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.contrasts import FEWEST_REPLICATES
-from tidepool.engine.design.outcomes import PERCENT
 from tidepool.engine.design.statistics import format_unaffected
-from tidepool.engine.results.blocks import (
+from tidepool.engine.gate import design_text
+from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES
+from tidepool.engine.inference.measures import PERCENT
+from tidepool.engine.reports.blocks import (
     LONELY,
     Block,
     Estimate,
@@ -27,12 +28,11 @@ from tidepool.engine.results.blocks import (
     span,
     table,
 )
-from tidepool.engine.results.figures import forest
+from tidepool.engine.reports.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
 from tidepool.engine.results.report import GOING_ON, failure_words, methods_or_warning, overview
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
 from tidepool.engine.results.summary import statistics_of
-from tidepool.engine.trust.gate import design_text
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell, cells_of, find_study
 

@@ -16,7 +16,18 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.contrasts import (
+from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.contrasts import SIGNIFICANT
+from tidepool.engine.inference.effects import (
+    CellBatch,
+    Effect,
+    OutcomeTable,
+    cell_mean,
+    effect,
+    in_direction,
+    tables_of,
+)
+from tidepool.engine.inference.hypotheses import (
     Cell,
     Factors,
     Hypothesis,
@@ -24,18 +35,15 @@ from tidepool.engine.design.contrasts import (
     read_hypotheses,
     weigh,
 )
-from tidepool.engine.design.effects import CellBatch, Effect, OutcomeTable, cell_mean, effect, in_direction, tables_of
-from tidepool.engine.design.outcomes import Outcome
-from tidepool.engine.errors import UsageError
-from tidepool.engine.inference.contrasts import SIGNIFICANT
 from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.measures import Outcome
 from tidepool.engine.inference.significance import corrected, holm
-from tidepool.engine.providers.simulated.responders import reading_of
-from tidepool.engine.results.blocks import listing
+from tidepool.engine.kinds import load_kind
+from tidepool.engine.reports.blocks import listing
 from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, count_batch
-from tidepool.engine.stopping.statistics import stopping_of
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.runtime.stop_results import stopping_of
+from tidepool.engine.simulated.responders import reading_of
 from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading

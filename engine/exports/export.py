@@ -16,12 +16,12 @@ from tidepool.engine.design.statistics import summarise_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html_report import html_report
 from tidepool.engine.exports.markdown import markdown_report
-from tidepool.engine.exports.request import ExportRequest
 from tidepool.engine.exports.svg import write_pictures
 from tidepool.engine.exports.toml import study_toml, toml_of
+from tidepool.engine.kinds import load_kind
+from tidepool.engine.reports.export_request import ExportRequest
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import statistics_of, summarise
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_study, study_of

@@ -6,7 +6,7 @@ A report is one file without scripts and without anything from elsewhere; a poli
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from tidepool.engine.results.blocks import INKS, Colour, as_hex, ink_of
+from tidepool.engine.reports.blocks import INKS, Colour, as_hex, ink_of
 from tidepool.storage.text import in_report
 
 _STYLE = """

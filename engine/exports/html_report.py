@@ -8,7 +8,8 @@ from typing import Any
 
 from tidepool.engine.exports.html import Content, Html, element, folded, joined, page, section, table
 from tidepool.engine.exports.svg import PAGE, drawing
-from tidepool.engine.results.blocks import (
+from tidepool.engine.kinds import load_kind
+from tidepool.engine.reports.blocks import (
     Block,
     Figure,
     Folded,
@@ -26,7 +27,6 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.results.methods import configs_of, prompts_of
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.queries.lists import everybody
 from tidepool.storage.queries.summary import conversations_of
 from tidepool.storage.studies import StoredCell, StoredStudy

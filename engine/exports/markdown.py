@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     Block,
     Estimate,
     Figure,
@@ -23,7 +23,7 @@ from tidepool.engine.results.blocks import (
     sentence,
     text_of,
 )
-from tidepool.engine.results.figures import digits_for
+from tidepool.engine.reports.figures import digits_for
 from tidepool.engine.results.methods import configs_of, prompts_of
 from tidepool.storage.studies import StoredCell, StoredStudy
 from tidepool.storage.text import in_report

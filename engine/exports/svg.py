@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, as_hex, ink_of, number, sentence
-from tidepool.engine.results.figures import (
+from tidepool.engine.reports.blocks import INKS, Figure, Heat, Report, Series, Words, as_hex, ink_of, number, sentence
+from tidepool.engine.reports.figures import (
     Axis,
     along,
     digits_for,

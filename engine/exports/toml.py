@@ -12,12 +12,12 @@ from copy import deepcopy
 from pathlib import PureWindowsPath
 from typing import Any
 
-from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.gate import copied_config, design_text, omitted_keys
+from tidepool.engine.kinds import KINDS, load_kind
+from tidepool.engine.studies.branches import read_origin
 from tidepool.engine.trust.foreign_keys import foreign_keys, without_foreign
-from tidepool.engine.trust.gate import copied_config, design_text, omitted_keys
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.studies import StoredStudy
 from tidepool.storage.text import one_line

@@ -17,10 +17,17 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import PlannedStudy, plan_study, priced_cells
-from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Factors, Weighing, exploratory, read_hypotheses, weigh
-from tidepool.engine.design.outcomes import Outcome, PlannedBatch, PlannedValues, find_outcome
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.engine.inference.hypotheses import (
+    FEWEST_REPLICATES,
+    Factors,
+    Weighing,
+    exploratory,
+    read_hypotheses,
+    weigh,
+)
+from tidepool.engine.inference.measures import Outcome, PlannedBatch, PlannedValues, find_outcome
 from tidepool.engine.planning.pilot import apply_pilot, read_pilot
 from tidepool.engine.planning.power import (
     KNOWN,
@@ -34,7 +41,7 @@ from tidepool.engine.planning.power import (
     power,
     smallest,
 )
-from tidepool.engine.studies.plan import priced
+from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.study import study_from
 
 # -- what can be foreseen ----------------------------------------------------------------------------------------------

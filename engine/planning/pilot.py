@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from tidepool.engine.design.contrasts import Factors
-from tidepool.engine.design.effects import OutcomeTable, tables_of
-from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.design.statistics import cell_rows, read_cells
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.distributions import normal_quantile
+from tidepool.engine.inference.effects import OutcomeTable, tables_of
 from tidepool.engine.inference.grouped import Array, numpy, pair_codes
+from tidepool.engine.inference.hypotheses import Factors
+from tidepool.engine.inference.measures import PERCENT, Outcome
 from tidepool.engine.planning.power import Layout, Three, World
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Direction
-from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import FEWEST_TESTED
 from tidepool.engine.inference.distributions import normal_tail, root
+from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES, Direction
 from tidepool.engine.inference.intervals import LEVEL, UNIT, Interval, quantile, wilson
+from tidepool.engine.inference.measures import PERCENT, Outcome
 
 # -- assumptions -------------------------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.design.outcomes import PERCENT
-from tidepool.engine.results.blocks import UNKNOWN, Block, Cell, Number, Words, money, sentence, span, table
+from tidepool.engine.inference.measures import PERCENT
+from tidepool.engine.reports.blocks import UNKNOWN, Block, Cell, Number, Words, money, sentence, span, table
 
 WORLDS = ("least", "middle", "most")
 """how much an outcome may spread"""

@@ -17,7 +17,7 @@ from tidepool.engine.providers.connection import Complained
 from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, display_host, endpoint_of, is_endpoint, scrub_keys
 from tidepool.engine.providers.protocol import ProviderError, ProviderSpec
 from tidepool.engine.providers.provider import EndpointProvider, ListedHost
-from tidepool.engine.registries import PROVIDERS
+from tidepool.engine.registries import PROVIDERS, SIMULATED_MODELS
 
 MILLION = 1_000_000
 SECONDS = 10.0
@@ -151,11 +151,8 @@ def _installed(name: str, settings: ProviderSettings) -> ListedProvider:
 
 
 def _simulated(settings: SimulatedSettings) -> ListedProvider:
-    from tidepool.engine.providers.simulated.personas import PERSONAS
-    from tidepool.engine.providers.simulated.responders import RESPONDERS
-
     tag = PriceTag(settings.price_input / MILLION, settings.price_output / MILLION)
-    models = tuple(_model(f"simulated:{name}", tag, None) for name in (*PERSONAS, *RESPONDERS))
+    models = tuple(_model(f"simulated:{name}", tag, None) for name in SIMULATED_MODELS)
     return ListedProvider(
         "simulated", "not needed", "in this process", models, "any other name is a persona of its own", reached=True
     )

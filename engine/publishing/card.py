@@ -12,8 +12,8 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports import markdown as md
 from tidepool.engine.registries import program_version
+from tidepool.engine.reports.blocks import counted, listing, sentence
 from tidepool.engine.results.batch_summary import Summary
-from tidepool.engine.results.blocks import counted, listing, sentence
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import StoredStudy

@@ -15,19 +15,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.entity_types import entity_type_from
 from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.library import agent_of, entity_of
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.toml import refuse_branch
-from tidepool.engine.library.contents import agent_of, entity_of
-from tidepool.engine.library.entity_types import entity_type_from
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.study import study_from
-from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
-from tidepool.engine.trust.gate import (
+from tidepool.engine.gate import (
     Admission,
     TrustQuestion,
     design_text,
@@ -37,6 +34,9 @@ from tidepool.engine.trust.gate import (
     question_for,
     shown,
 )
+from tidepool.engine.kinds import load_kind
+from tidepool.engine.studies.study import study_from
+from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library, studies
 from tidepool.storage.batches import find_batch

@@ -11,8 +11,8 @@ from typing import Any
 from tidepool.engine.branching.results import results_of, results_shown
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
-from tidepool.engine.results.blocks import Block, Estimate, Figure, Number, Words, money, series_of, span, table
-from tidepool.engine.results.figures import against_the_first
+from tidepool.engine.reports.blocks import Block, Estimate, Figure, Number, Words, money, series_of, span, table
+from tidepool.engine.reports.figures import against_the_first
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.results import flat

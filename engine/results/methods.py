@@ -15,7 +15,8 @@ from typing import Any
 
 from tidepool.engine.branching.results import results_of
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.blocks import (
+from tidepool.engine.kinds import KINDS, load_kind
+from tidepool.engine.reports.blocks import (
     Block,
     Estimate,
     Folded,
@@ -29,8 +30,7 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.results.simulated_roles import SIMULATED, simulated_parts
-from tidepool.engine.stopping.statistics import stopping_sentences
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.runtime.stop_results import stopping_sentences
 from tidepool.storage.queries.summary import (
     ModelCalls,
     UsedPrompt,

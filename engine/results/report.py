@@ -7,7 +7,7 @@ from typing import Any
 from tidepool.engine.branching.results import results_shown
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     Block,
     Report,
     Table,
@@ -20,10 +20,10 @@ from tidepool.engine.results.blocks import (
     span,
     table,
 )
-from tidepool.engine.results.figures import assign_places
+from tidepool.engine.reports.figures import assign_places
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.simulated_roles import simulated_words
-from tidepool.engine.stopping.statistics import stopping_blocks
+from tidepool.engine.runtime.stop_results import stopping_blocks
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.queries.lists import everybody

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.results.blocks import counted, listing
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
+from tidepool.engine.reports.blocks import counted, listing
 
 SIMULATED = "simulated"
 ALL_SIMULATED = "simulated answers: no model of a provider was asked"

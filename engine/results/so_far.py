@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import replace
 
 from tidepool.engine.branching.results import results_of
-from tidepool.engine.results.blocks import Block, Estimate, Figure, Headline, Number, Table, as_json, from_json
+from tidepool.engine.reports.blocks import Block, Estimate, Figure, Headline, Number, Table, as_json, from_json
 from tidepool.engine.results.summary import statistics_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.units import only_first_units

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.branching.results import results_of
-from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
-from tidepool.engine.stopping.statistics import stopping_statistics
+from tidepool.engine.runtime.stop_results import stopping_statistics
+from tidepool.engine.studies.branches import read_origin
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.queries.summary import (

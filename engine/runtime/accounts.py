@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidepool.engine.call import Call, PriceTag, expected_input, most_input, worst_cost
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.endpoints import refuse_retired, title_of
 from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
 from tidepool.engine.errors import UsageError
@@ -25,8 +26,7 @@ from tidepool.engine.events import Resting
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError, RateLimits
-from tidepool.engine.results.blocks import span
-from tidepool.engine.runtime.cluster_section import Cluster
+from tidepool.engine.reports.blocks import span
 from tidepool.engine.runtime.limits import Limiter
 from tidepool.engine.runtime.worker_pool import AwaitStop, RemoteProvider, WorkerPool
 from tidepool.storage.text import watch

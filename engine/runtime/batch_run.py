@@ -39,6 +39,7 @@ from tidepool.engine.runtime.services import (
     batch_from,
     units_at_once,
 )
+from tidepool.engine.runtime.stop_gate import Gate
 from tidepool.engine.runtime.unit import (
     CHUNK,
     Ask,
@@ -51,7 +52,6 @@ from tidepool.engine.runtime.unit import (
     UnitResult,
     UnitSuspended,
 )
-from tidepool.engine.stopping.gate import Gate
 from tidepool.storage.ledger import Remembered
 from tidepool.storage.states import FinishReason, Source, unit_id
 

@@ -16,8 +16,8 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.errors import UsageError
-from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.runtime.context import gc_tuned
 from tidepool.engine.runtime.worker import Worker
 from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool, first_line

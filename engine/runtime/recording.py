@@ -16,7 +16,7 @@ from tidepool.engine.errors import CallFailed, ReplayMismatch
 from tidepool.engine.events import CallAnswered, CallLost, CallRetried
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.replies import UnusableReply, explain_unusable
-from tidepool.engine.results.blocks import money, number, span
+from tidepool.engine.reports.blocks import money, number, span
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.services import ExpectedWaves

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidepool.engine.config.sections import Limits, Service
-from tidepool.engine.studies.planned_calls import Plan
+from tidepool.engine.planned_calls import Plan
 from tidepool.storage.states import Transport
 
 

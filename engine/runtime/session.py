@@ -14,17 +14,16 @@ from typing import Any
 from tidepool.engine.config.sections import FrozenConfig, as_overrides, limit_change
 from tidepool.engine.errors import FileError, RunError, TidepoolError, UsageError
 from tidepool.engine.events import CallsExpected, Listener, ProvidersRest, TransportPlanned
+from tidepool.engine.planned_calls import Plan, merge_plans
 from tidepool.engine.runtime.accounts import Account, Budget, OpenAccounts
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.context import RunContext, SharedRun, Tasks
+from tidepool.engine.runtime.plans import transport_plan
 from tidepool.engine.runtime.scheduler import BatchScheduler
 from tidepool.engine.runtime.services import SERVICES, ExpectedWaves
-from tidepool.engine.stopping.gate import Gate
-from tidepool.engine.stopping.rules import StopRule
-from tidepool.engine.stopping.stages import stages_of
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.plan import transport_plan
-from tidepool.engine.studies.planned_calls import Plan, merge_plans
+from tidepool.engine.runtime.stop_gate import Gate
+from tidepool.engine.runtime.stop_rules import StopRule
+from tidepool.engine.runtime.stop_stages import stages_of
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage import batches, control
 from tidepool.storage.file import connect
@@ -255,7 +254,7 @@ class RunningBatch:
     @property
     def providers(self) -> frozenset[str]:
         """Providers of the batch's models; a study opens the accounts of all its batches."""
-        return frozenset(model.partition(":")[0] for model in load_kind(self.config.batch.kind).models(self.config))
+        return frozenset(model.partition(":")[0] for model in self.config.models())
 
 
 def verdict(outcome: SessionOutcome, *, calls: int, completed: int, failed: int) -> SessionVerdict:

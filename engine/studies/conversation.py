@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice, pairwise
 from typing import Any, Protocol, TypeVar, cast
 
-from tidepool.engine.branching.talks import Story
 from tidepool.engine.call import Call, Reply, expected_input, most_input
 from tidepool.engine.errors import CallFailed
+from tidepool.engine.planned_calls import PlannedCalls, Sizing, UsualTokens, is_simulated
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.studies.planned_calls import PlannedCalls, Sizing, UsualTokens, is_simulated
+from tidepool.engine.studies.branches import Story
 from tidepool.storage.ledger import UnitLine
 
 T = TypeVar("T")

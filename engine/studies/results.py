@@ -13,14 +13,14 @@ from types import MappingProxyType
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.effects import CellBatch, CellMean, cell_mean, tables_of
-from tidepool.engine.design.outcomes import BatchValues, Outcome, Sections, Talk, number
-from tidepool.engine.exports.request import Exporter
 from tidepool.engine.inference.contrasts import matched, stratified
+from tidepool.engine.inference.effects import CellBatch, CellMean, cell_mean, tables_of
 from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
-from tidepool.engine.results.figures import forest
+from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
+from tidepool.engine.reports.export_request import Exporter
+from tidepool.engine.reports.figures import forest
 from tidepool.storage.queries.conversations import measured_by_unit
 from tidepool.storage.transfer.tables import PLAIN, ExportContents
 

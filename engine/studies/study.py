@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.kinds import load_kind
 
 if TYPE_CHECKING:
-    from tidepool.engine.branching.talks import BranchKind
     from tidepool.engine.call import Call
-    from tidepool.engine.design.outcomes import PlannedBatch
+    from tidepool.engine.inference.measures import PlannedBatch
+    from tidepool.engine.planned_calls import Plan
     from tidepool.engine.runtime.batch_run import BatchRun
-    from tidepool.engine.stopping.rules import StopTarget
-    from tidepool.engine.studies.planned_calls import Plan
+    from tidepool.engine.runtime.stop_rules import StopTarget
+    from tidepool.engine.studies.branches import BranchKind
 
 
 class Study:

@@ -12,9 +12,9 @@ from tests.support.state import end_state, query
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.events import CallAnswered, Event, Logged
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.run import run_batch, run_study
 from tidepool.engine.runtime import session
+from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.studies import steer_any
 
 SERVICES: dict[str, Any] = {

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.section import OneOf, Section, type_in_words
 from tidepool.engine.config.sections import (
     Agent,
@@ -20,8 +21,7 @@ from tidepool.engine.config.sections import (
     SimulatedSettings,
     StopWhenSure,
 )
-from tidepool.engine.runtime.cluster_section import Cluster
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
 
 INTRODUCTION = f"""# The config file
 

@@ -8,7 +8,7 @@ is lost after each operator's mark, so that what an outage does to learning can 
 from collections.abc import Callable, Sequence
 
 from tidepool.engine.call import Message, seed_of
-from tidepool.engine.providers.simulated.mutation import answer_query, judge_answer, rewrite_query
+from tidepool.engine.simulated.mutation import answer_query, judge_answer, rewrite_query
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, PromptRequest
 from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors
 

@@ -14,7 +14,6 @@ from typing import Any
 from tests.support.all_kinds import file_of_all_kinds
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.studies.kinds import load_kind
 
 POISON = (
     "=cmd|' /C calc'!A0\x1b[2J\x1b]52;c;cm0K\x07\x9b31m\x9d0;owned\x9c\x85\r\b\x7f\u202eevil\u2066\u200b\ufeff\u2028"
@@ -146,7 +145,7 @@ def _changed(content: Any, place: tuple[str, ...], text: str, *, names: bool) ->
 def _loads(config: dict[str, Any]) -> bool:
     try:
         frozen = load_frozen(json.dumps(config))
-        load_kind(frozen.batch.kind).models(frozen)
+        frozen.models()
     except TidepoolError:
         return False
     return True

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.landscape import chance
-from tidepool.engine.providers.simulated.solver import read_examples
+from tidepool.engine.simulated.landscape import chance
+from tidepool.engine.simulated.solver import read_examples
 from tidepool.engine.studies.evolution.problems.problem_set import recognise
 
 

@@ -11,13 +11,12 @@ import tidepool.engine.runtime.accounts
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.events import Listener
+from tidepool.engine.kinds import KINDS, SECRET_GAME, Kind
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.studies.kinds import KINDS, SECRET_GAME, Kind
 from tidepool.engine.studies.results import Results
 from tidepool.engine.studies.secret_game.study import SecretGame
 
@@ -52,20 +51,15 @@ def talk(turns: int) -> Story:
     return story
 
 
-class _TestKind(Kind):
+def _test_kind(story: Play) -> Kind:
     """The secret game's config with another story."""
 
-    def models(self, config: FrozenConfig) -> set[str]:
-        return {"simulated:guarded"}
-
-
-def _test_kind(story: Play) -> Kind:
     class ScriptedGame(SecretGame):
         async def play(self, run: BatchRun) -> None:
             await story(run)
 
     facts = {field.name: getattr(SECRET_GAME, field.name) for field in fields(SECRET_GAME)}
-    return _TestKind(**{**facts, "study_class": ScriptedGame, "results_class": Results})
+    return Kind(**{**facts, "study_class": ScriptedGame, "results_class": Results})
 
 
 class Stage:

@@ -12,10 +12,10 @@ import pytest
 
 import tidepool.engine.providers.pool
 import tidepool.engine.providers.provider
-import tidepool.engine.providers.simulated.provider
 import tidepool.engine.runtime.accounts
 import tidepool.engine.runtime.limits
 import tidepool.engine.runtime.recording
+import tidepool.engine.simulated.provider
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ MODULES = (
     tidepool.engine.runtime.recording,
     tidepool.engine.providers.pool,
     tidepool.engine.providers.provider,
-    tidepool.engine.providers.simulated.provider,
+    tidepool.engine.simulated.provider,
 )
 """those that look at the clock"""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.results.blocks import Figure, as_json, line
+from tidepool.engine.reports.blocks import Figure, as_json, line
 from tidepool.tui.app.background import WorkerFailed, WorkerProcess
 from tidepool.tui.app.compose.edits import Put, edited
 from tidepool.tui.app.compose.examination import Examiner

@@ -1,6 +1,6 @@
 """Pages of results as the screen lays them out."""
 
-from tidepool.engine.results.blocks import Heat, table
+from tidepool.engine.reports.blocks import Heat, table
 from tidepool.tui.app.widgets.blocks import content_of
 
 

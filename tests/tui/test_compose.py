@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static, TextArea
 
 from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, until, until_on, until_seen
+from tidepool.engine.config.library import stored_agent
 from tidepool.engine.config.sections import Agent
-from tidepool.engine.library.contents import stored_agent
 from tidepool.storage import library
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp

@@ -15,9 +15,9 @@ from textual.screen import Screen
 from tests.storage.test_plain_text import steers
 from tests.support.poison import POISON, poisoned_file
 from tests.tui.persons import opened, press, until, until_on
+from tidepool.engine.config.entity_types import known_types
 from tidepool.engine.config.sections import Agent, Providers
-from tidepool.engine.library.entity_types import known_types
-from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion
+from tidepool.engine.gate import Admission, NamedServer, TrustQuestion
 from tidepool.storage.file import reading
 from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app import dialogs

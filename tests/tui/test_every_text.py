@@ -21,7 +21,7 @@ from tests.support.all_kinds import file_of_all_kinds
 from tests.support.poison import FIXED, POISON, poisoned_file, text_columns
 from tests.support.state import change
 from tidepool.engine.exports.export import FORMATS
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.tui.command.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[2]

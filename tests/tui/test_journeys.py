@@ -11,7 +11,7 @@ from textual.widgets import Input
 from tests.support.state import query
 from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, until, until_seen
 from tests.tui.test_compose import composing, fill
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.edits import Put, edited, values_of
 from tidepool.tui.app.compose.fields import KeyPath

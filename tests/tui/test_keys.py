@@ -10,7 +10,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from tests.tui.persons import opened, until_seen
 from tests.tui.studies import game, played
-from tidepool.engine.results.blocks import CONTRAST, contrast_of
+from tidepool.engine.reports.blocks import CONTRAST, contrast_of
 from tidepool.tui.app import launching
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.theme import COLOUR_BLIND, DARK, STATES, keep_theme, read_theme, settings_file, theme_colours

@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
-from tidepool.engine.library.contents import LibraryAdditions, store_additions, stored_entity
-from tidepool.engine.library.entities import Entity
+from tidepool.engine.config.entities import Entity
+from tidepool.engine.config.library import LibraryAdditions, store_additions, stored_entity
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.app.app import TidepoolApp

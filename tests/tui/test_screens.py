@@ -15,7 +15,7 @@ from textual.widgets._footer import FooterKey
 
 from tests.tui.persons import opened, press, screen_text, until, until_seen
 from tests.tui.test_compose import composing
-from tidepool.engine.results.blocks import CONTRAST, contrast_of
+from tidepool.engine.reports.blocks import CONTRAST, contrast_of
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.basic import Help
 from tidepool.tui.app.theme import DARK, LIGHT_NAME

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.storage.test_plain_text import steers
-from tidepool.engine.library.entity_types import built_in_records
+from tidepool.engine.config.entity_types import built_in_records
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
 from tidepool.tui.app.dialogs.library import NEW_TYPE, read_type, type_text
 from tidepool.tui.app.library_items import (

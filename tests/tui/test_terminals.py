@@ -16,7 +16,7 @@ from benchmarks.journeys.stage import Missing
 from benchmarks.terminal import Terminal
 from tests.tui.studies import game, played_now
 from tests.tui.test_web import browsing, process  # noqa: F401
-from tidepool.engine.library.entity_types import known_types
+from tidepool.engine.config.entity_types import known_types
 from tidepool.tui.app import launching
 from tidepool.tui.app.compose.draft import read_draft
 

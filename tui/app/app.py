@@ -43,7 +43,7 @@ from tidepool.tui.app.widgets.frame import PLACES
 from tidepool.tui.drawing.text import console, one_line
 
 if TYPE_CHECKING:
-    from tidepool.engine.trust.gate import TrustQuestion
+    from tidepool.engine.gate import TrustQuestion
     from tidepool.tui.app.compose.examination import Examiner
 
 LATER = ("compose", "watch", "results", "library", "providers")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidepool.engine.results.blocks import Block, Figure, Headline, from_json
+from tidepool.engine.reports.blocks import Block, Figure, Headline, from_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.watching import BatchLine
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.studies.kinds import KINDS, Kind, load_kind
+from tidepool.engine.kinds import KINDS, Kind, load_kind
 
 HERE = Path(__file__).parent
 

@@ -9,13 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.config.endpoints import PRESETS
-from tidepool.engine.config.loading import declared_model
-from tidepool.engine.config.problems import problems_in
-from tidepool.engine.config.sections import Agent
-from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import stored_agent, stored_entity
-from tidepool.engine.library.entities import entity_from, in_words
-from tidepool.engine.library.entity_types import (
+from tidepool.engine.config.entities import entity_from, in_words
+from tidepool.engine.config.entity_types import (
     BooleanDimension,
     CategoricalDimension,
     Dimension,
@@ -26,6 +21,11 @@ from tidepool.engine.library.entity_types import (
     entity_type_from,
     generate,
 )
+from tidepool.engine.config.library import stored_agent, stored_entity
+from tidepool.engine.config.loading import declared_model
+from tidepool.engine.config.problems import problems_in
+from tidepool.engine.config.sections import Agent
+from tidepool.engine.errors import UsageError
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
 from tidepool.tui.app.compose.fields import KeyPath
 from tidepool.tui.app.widgets.rows import Passage

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.color import Color
 from textual.theme import Theme
 
-from tidepool.engine.results.blocks import INKS, as_hex, ink_of, luminance, readable
+from tidepool.engine.reports.blocks import INKS, as_hex, ink_of, luminance, readable
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.folders import config_folder, refuse_writable_by_others
 

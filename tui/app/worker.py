@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidepool.engine.results.blocks import Block, Headline
+    from tidepool.engine.reports.blocks import Block, Headline
     from tidepool.storage.errors import TidepoolError
     from tidepool.storage.studies import StoredCell
 
@@ -27,8 +27,8 @@ DRAFT_FILES = 3
 
 def so_far(job: dict[str, Any]) -> Any:
     """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
-    from tidepool.engine.results.blocks import as_json
-    from tidepool.engine.results.figures import assign_places
+    from tidepool.engine.reports.blocks import as_json
+    from tidepool.engine.reports.figures import assign_places
     from tidepool.engine.results.so_far import findings_so_far
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
@@ -77,7 +77,7 @@ def _name(cell: "StoredCell") -> str:
 
 def _by_cell(cells: "dict[str, Headline]") -> "Iterator[Block]":
     """One mean and interval for each batch of a study, in the order of its cells."""
-    from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
+    from tidepool.engine.reports.blocks import Estimate, Figure, Number, Series, table
 
     figures = {name: one.figure for name, one in cells.items() if isinstance(one.figure, Estimate | Number)}
     if figures:
@@ -100,7 +100,7 @@ def _examine(job: dict[str, Any]) -> Any:
 
 
 def _draw(job: dict[str, Any]) -> Any:
-    from tidepool.engine.results.blocks import from_json
+    from tidepool.engine.reports.blocks import from_json
     from tidepool.tui.drawing.figures import draw
 
     return draw(from_json(job["figure"]), job["width"], job["height"], job["colours"], job["plain"])
@@ -108,7 +108,7 @@ def _draw(job: dict[str, Any]) -> Any:
 
 def _report(job: dict[str, Any]) -> Any:
     """All that is to be shown of a batch, or of a study of several batches."""
-    from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.reports.blocks import as_json
 
     path = Path(job["path"])
     if job.get("study"):
@@ -124,7 +124,7 @@ def _report(job: dict[str, Any]) -> Any:
 
 def _compare(job: dict[str, Any]) -> Any:
     """Several batches side by side, of one kind or of several."""
-    from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.reports.blocks import as_json
     from tidepool.engine.results.comparing import compare, comparison_blocks
     from tidepool.engine.results.summary import summarise
 
@@ -138,8 +138,8 @@ def _compare(job: dict[str, Any]) -> Any:
 def _expected(job: dict[str, Any]) -> Any:
     """How many calls and waves a batch is to have, by its own config."""
     from tidepool.engine.branching.replay import study_to_run
+    from tidepool.engine.planned_calls import merge_plans
     from tidepool.engine.run import config_to_resume
-    from tidepool.engine.studies.planned_calls import merge_plans
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.studies import cells_of, study_of
@@ -158,7 +158,7 @@ def _expected(job: dict[str, Any]) -> Any:
 
 def _family(job: dict[str, Any]) -> Any:
     """An evolution's family tree, as `show --genealogy` prints it."""
-    from tidepool.engine.results.blocks import Words, as_json
+    from tidepool.engine.reports.blocks import Words, as_json
     from tidepool.engine.results.summary import statistics_of
     from tidepool.engine.studies.evolution.records import read_family
     from tidepool.storage.batches import find_batch

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from tidepool.engine.results.blocks import INKS, number, places_of
+from tidepool.engine.reports.blocks import INKS, number, places_of
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.storage.batches import find_batch

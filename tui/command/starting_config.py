@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config.sections import Service
 from tidepool.engine.config.toml_files import format_value
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.kinds import load_kind
 
 COLUMN = 34
 """where the words about a key begin"""

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     INKS,
     Block,
     Cell,

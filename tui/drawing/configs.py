@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from tidepool.engine.exports.toml import as_toml, study_config
-from tidepool.engine.trust.gate import copied_config
+from tidepool.engine.gate import copied_config
 from tidepool.storage.batches import batch_numbered
 from tidepool.storage.errors import FileError
 from tidepool.storage.studies import cells_of, find_study

@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from tidepool.engine.results.blocks import INKS, Figure, Interval, Series, as_hex, glyph_of, more, number
-from tidepool.engine.results.figures import (
+from tidepool.engine.reports.blocks import INKS, Figure, Interval, Series, as_hex, glyph_of, more, number
+from tidepool.engine.reports.figures import (
     Axis,
     along,
     digits_for,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tidepool.engine.results.blocks import Block, Table, Words, money, more, span, table
+from tidepool.engine.reports.blocks import Block, Table, Words, money, more, span, table
 
 
 def plan_table(plan: Mapping[str, Any], *, free: bool = False, further: Iterable[tuple[str, str]] = ()) -> Table:

@@ -15,9 +15,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.results.blocks import in_flight as in_flight
-from tidepool.engine.results.blocks import requests as requests
-from tidepool.engine.results.blocks import span as span
+from tidepool.engine.reports.blocks import in_flight as in_flight
+from tidepool.engine.reports.blocks import requests as requests
+from tidepool.engine.reports.blocks import span as span
 from tidepool.storage.queries.watching import WorkerLine
 from tidepool.storage.text import Plain
 from tidepool.storage.text import one_line as one_line

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.branching.talks import ASSIGNED
-from tidepool.engine.results.blocks import INKS, UNKNOWN, format_outcome, glyph_of, number
+from tidepool.engine.reports.blocks import INKS, UNKNOWN, format_outcome, glyph_of, number
 from tidepool.engine.results.simulated_roles import is_simulated
+from tidepool.engine.studies.branches import ASSIGNED
 from tidepool.engine.studies.evolution.replies import TITLES, answer_facts
 from tidepool.storage.queries.learning import QUERY_SPLITS, Answer, episode_steps, split_of
 from tidepool.storage.queries.lists import Transcript

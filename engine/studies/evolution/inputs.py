@@ -8,6 +8,7 @@ from tidepool.engine.call import Message
 from tidepool.engine.config.sections import ConfigSections, FrozenConfig
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError
+from tidepool.engine.registries import load_place
 from tidepool.engine.studies.data_files import FORMATS
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
 from tidepool.engine.studies.evolution.problems.intake import Columns, NamedProblem, Source, Sources, read_problems
@@ -194,8 +195,9 @@ def _only_guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> l
     """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
     if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
         return []
-    from tidepool.engine.providers.simulated.solver import solve
-
+    solve = load_place(
+        "tidepool.engine.simulated.solver:solve"
+    )  # simulated models know the kinds, not the other way round
     tried = (solve("solver", "", [Message("user", problem.question)], 0) for problem in problems[:TRIED])
     if not problems or any(reply.truth != "guess" for reply in tried):
         return []

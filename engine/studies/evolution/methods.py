@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.blocks import KindMethods, counted, listing, sampling
+from tidepool.engine.reports.blocks import KindMethods, counted, listing, sampling
 from tidepool.engine.studies.evolution.genome import QUESTION
 from tidepool.engine.studies.evolution.records import counted_reasons
 

@@ -9,6 +9,16 @@ from functools import cached_property
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.planned_calls import (
+    EXPECTED,
+    MOST,
+    Plan,
+    PlannedCalls,
+    Sizing,
+    UsualTokens,
+    merged,
+    reasoning_notes,
+)
 from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGMENTS, Breeding
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Numbering, calls_in, rungs
@@ -31,16 +41,6 @@ from tidepool.engine.studies.evolution.tasks.judge import MOST_TOKENS as JUDGE_T
 from tidepool.engine.studies.evolution.tasks.judge import judge_request, judge_system
 from tidepool.engine.studies.evolution.tasks.scorer import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
-from tidepool.engine.studies.planned_calls import (
-    EXPECTED,
-    MOST,
-    Plan,
-    PlannedCalls,
-    Sizing,
-    UsualTokens,
-    merged,
-    reasoning_notes,
-)
 from tidepool.storage.text import one_line
 
 SOLUTION, REWRITE, RATING = UsualTokens(120, 30), UsualTokens(120, 40), UsualTokens(60, 12)

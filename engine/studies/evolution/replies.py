@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.results.blocks import Block, Cell, Folded, Number, Words, number, table
+from tidepool.engine.reports.blocks import Block, Cell, Folded, Number, Words, number, table
 from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.engine.studies.evolution.tasks.verdict import WHY
 from tidepool.storage.queries.learning import (

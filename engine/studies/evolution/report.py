@@ -6,7 +6,7 @@ from typing import Any
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     COUNTS,
     Block,
     Cell,

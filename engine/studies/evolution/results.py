@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.contrasts import Contrast, stratified
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.results.blocks import Block, Cell, Figure, Headline, KindMethods, Number
-from tidepool.engine.results.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
+from tidepool.engine.reports.blocks import Block, Cell, Figure, Headline, KindMethods, Number
+from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
 from tidepool.engine.studies.evolution import methods, report, statistics
 from tidepool.engine.studies.evolution.final_test import Scores, by_problem_contrast
 from tidepool.engine.studies.evolution.records import ACCURACY, RESULT, VALIDATION

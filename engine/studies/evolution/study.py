@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.outcomes import PlannedBatch, PlannedRivals, PlannedValues
+from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
+from tidepool.engine.planned_calls import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.evolution import plan, story
 from tidepool.engine.studies.evolution.gepa import require_extra
@@ -12,7 +13,6 @@ from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
 from tidepool.engine.studies.evolution.records import ACCURACY
 from tidepool.engine.studies.evolution.tasks.scorer import code_of, find_code, with_code_frozen
 from tidepool.engine.studies.evolution.width import with_limits, with_sizes
-from tidepool.engine.studies.planned_calls import Plan
 from tidepool.engine.studies.study import Study
 
 

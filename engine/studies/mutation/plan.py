@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.runtime.services import SERVICES, batch_from
-from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
-from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM
-from tidepool.engine.studies.mutation.inputs import heldout_episodes, heldout_for, queries_of, saved_policy, settings_of
-from tidepool.engine.studies.mutation.ledger import EMBED, JUDGE_TOKENS, stages_of
-from tidepool.engine.studies.mutation.operators import operator_named, rewrite_prompt, with_noop
-from tidepool.engine.studies.mutation.queries import split_queries
-from tidepool.engine.studies.mutation.rewards import judge_prompt
-from tidepool.engine.studies.planned_calls import (
+from tidepool.engine.planned_calls import (
     EXPECTED,
     MOST,
     Plan,
@@ -24,6 +16,14 @@ from tidepool.engine.studies.planned_calls import (
     UsualTokens,
     reasoning_notes,
 )
+from tidepool.engine.runtime.services import SERVICES, batch_from
+from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
+from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM
+from tidepool.engine.studies.mutation.inputs import heldout_episodes, heldout_for, queries_of, saved_policy, settings_of
+from tidepool.engine.studies.mutation.ledger import EMBED, JUDGE_TOKENS, stages_of
+from tidepool.engine.studies.mutation.operators import operator_named, rewrite_prompt, with_noop
+from tidepool.engine.studies.mutation.queries import split_queries
+from tidepool.engine.studies.mutation.rewards import judge_prompt
 
 QUERY_TOKENS, ANSWER_TOKENS, SCORE_TOKENS = UsualTokens(30, 21), UsualTokens(60, 19), UsualTokens(8, 2)
 """a rewritten query, an answer and a grade usually have"""

@@ -22,8 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import NotFound, UsageError
-from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.registries import OPERATORS
+from tidepool.engine.reports.export_request import Exporter, ExportRequest
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.formats import finished_together

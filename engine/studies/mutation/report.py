@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, TOO_FEW_PAIRS, compared_in_words
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     COUNTS,
     Block,
     Cell,

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.contrasts import of_pairs
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Headline, KindMethods
-from tidepool.engine.results.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
+from tidepool.engine.reports.blocks import Block, Cell, Estimate, Figure, Headline, KindMethods
+from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
 from tidepool.engine.studies.mutation import methods, report, statistics
 from tidepool.engine.studies.mutation.statistics import POLICY, REWARD, REWARDS, MutationStatistics
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics

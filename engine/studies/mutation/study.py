@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.outcomes import PlannedBatch, PlannedRivals, PlannedValues
+from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
+from tidepool.engine.planned_calls import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.mutation import plan, story
 from tidepool.engine.studies.mutation.inputs import settings_of, with_files
 from tidepool.engine.studies.mutation.statistics import REWARD
-from tidepool.engine.studies.planned_calls import Plan
 from tidepool.engine.studies.study import Study
 
 

@@ -12,11 +12,17 @@ from difflib import get_close_matches
 from itertools import chain, islice, pairwise
 
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
-from tidepool.engine.design.outcomes import PlannedBatch, PlannedRivals, PlannedValues
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval
-from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
+from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
+from tidepool.engine.runtime.stop_rules import (
+    ENOUGH_BLOCKS,
+    ReportEstimate,
+    refuse_few_blocks,
+    refuse_line,
+    refuse_outcome,
+)
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
 from tidepool.engine.studies.secret_game.scoring import MEASURES

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.intervals import in_percent, share_interval
-from tidepool.engine.results.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
+from tidepool.engine.reports.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
 
 PAIRINGS = {
     "round_robin": "Everybody met everybody in turn (round robin).",

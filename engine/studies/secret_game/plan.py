@@ -6,9 +6,7 @@ from math import comb
 
 from tidepool.engine.call import Call, Message, expected_input, most_input
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
-from tidepool.engine.stopping.stages import stop_notes, units_at_a_time
-from tidepool.engine.studies.conversation import OneByOne, Rehearsal, first_calls, rehearsed_number
-from tidepool.engine.studies.planned_calls import (
+from tidepool.engine.planned_calls import (
     EXPECTED,
     MOST,
     REASONING_NOTE,
@@ -18,6 +16,8 @@ from tidepool.engine.studies.planned_calls import (
     UsualTokens,
     merged,
 )
+from tidepool.engine.runtime.stop_stages import stop_notes, units_at_a_time
+from tidepool.engine.studies.conversation import OneByOne, Rehearsal, first_calls, rehearsed_number
 from tidepool.engine.studies.secret_game.casting import Cast, Succession, schedule_of, settings_of, succession_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, ScheduleTally, tally_of
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages

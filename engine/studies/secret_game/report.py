@@ -9,7 +9,7 @@ from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.inference.typed import Statistics
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     Block,
     Cell,
     Estimate,

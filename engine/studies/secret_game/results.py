@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Sections
 from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, rate_contrast, within
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate
+from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.results.blocks import Block, Cell, KindMethods
+from tidepool.engine.reports.blocks import Block, Cell, KindMethods
 from tidepool.engine.studies.results import Batch, Results, Statistics, values_by_talk
 from tidepool.engine.studies.secret_game import analysis, methods, report
 from tidepool.engine.studies.secret_game.analysis import GameDesign, sides_of

@@ -16,15 +16,15 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from tidepool.engine.branching.talks import OUTCOME, FanOut, Measure, OriginTalk, Story
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.context import Latch
+from tidepool.engine.runtime.stop_stages import units_at_a_time
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.stopping.stages import units_at_a_time
+from tidepool.engine.studies.branches import OUTCOME, FanOut, Measure, OriginTalk, Story
 from tidepool.engine.studies.conversation import ask_judge, play_all
 from tidepool.engine.studies.secret_game.casting import (
     Cast,

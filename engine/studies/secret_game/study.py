@@ -5,12 +5,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidepool.engine.branching.talks import BranchKind
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import Config
 from tidepool.engine.errors import UsageError
+from tidepool.engine.planned_calls import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.studies.planned_calls import Plan
+from tidepool.engine.studies.branches import BranchKind
 from tidepool.engine.studies.secret_game import plan, story
 from tidepool.engine.studies.secret_game.casting import settings_of
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
@@ -18,7 +18,7 @@ from tidepool.engine.studies.secret_game.secrets import refuse_what_cannot_be_me
 from tidepool.engine.studies.study import Study
 
 if TYPE_CHECKING:
-    from tidepool.engine.design.outcomes import PlannedBatch
+    from tidepool.engine.inference.measures import PlannedBatch
     from tidepool.engine.studies.secret_game.expectations import WatchedGame
 
 

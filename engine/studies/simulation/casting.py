@@ -20,9 +20,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
 from tidepool.engine.call import stream
+from tidepool.engine.config.entities import Entity, checked_name, entity_from, read_entities, refuse_duplicates
 from tidepool.engine.config.toml_files import named_file, read_text
 from tidepool.engine.errors import RunError, UsageError, located
-from tidepool.engine.library.entities import Entity, checked_name, entity_from, read_entities, refuse_duplicates
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, ConfigSections

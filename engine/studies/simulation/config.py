@@ -7,10 +7,10 @@ from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Word
+from tidepool.engine.config.entities import Entity
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import Section, with_keywords_in_help
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
-from tidepool.engine.library.entities import Entity
 
 Style = Literal["enacted", "narrated"]
 

@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from math import comb, gcd
 
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.design.outcomes import PlannedBatch, PlannedValues
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
+from tidepool.engine.inference.measures import PlannedBatch, PlannedValues
+from tidepool.engine.runtime.stop_rules import (
+    ENOUGH_BLOCKS,
+    ReportEstimate,
+    refuse_few_blocks,
+    refuse_line,
+    refuse_outcome,
+)
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import RATING, SpeechTally, group_mean
 from tidepool.storage.queries.units import rated_between

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.entities import Attribute
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.exports.request import Exporter, ExportRequest
-from tidepool.engine.library.entities import Attribute
+from tidepool.engine.reports.export_request import Exporter, ExportRequest
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.prompts import SpokenLine, join_lines
 from tidepool.storage.queries.units import StoredUnit, units_in_pages

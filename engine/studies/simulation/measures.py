@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import chain, compress, repeat
 from typing import Any, NamedTuple
 
+from tidepool.engine.config.entities import Attribute, Entity, in_words
 from tidepool.engine.inference.grouped import Array, numbered, numpy, places_in
 from tidepool.engine.inference.intervals import Interval, Total, interval_over
 from tidepool.engine.inference.significance import group_difference, holm, rank_correlation
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.inference.words import words_in_each
-from tidepool.engine.library.entities import Attribute, Entity, in_words
 from tidepool.storage.queries.units import SpokenPage
 
 RATING = "rating"

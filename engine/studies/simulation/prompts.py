@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.call import Message
-from tidepool.engine.library.entities import Entity, in_words, portrait
+from tidepool.engine.config.entities import Entity, in_words, portrait
 
 
 class SpokenLine(NamedTuple):

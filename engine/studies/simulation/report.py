@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     COUNTS,
     Block,
     Cell,

@@ -10,11 +10,11 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import UNBOUNDED, Outcome, Sections
 from tidepool.engine.inference.contrasts import student
 from tidepool.engine.inference.intervals import Total, jackknife_variance
+from tidepool.engine.inference.measures import UNBOUNDED, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.results.blocks import Block, Cell, KindMethods
+from tidepool.engine.reports.blocks import Block, Cell, KindMethods
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
 from tidepool.engine.studies.simulation import report, statistics
 from tidepool.engine.studies.simulation.measures import RATING, EntityCounts, SpeechTally

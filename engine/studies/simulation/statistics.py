@@ -8,10 +8,10 @@ from math import comb
 from typing import Any
 
 from tidepool.engine.coding.statistics import with_coding
+from tidepool.engine.config.entities import in_words
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
-from tidepool.engine.library.entities import in_words
 from tidepool.engine.studies.simulation.casting import cast_from
 from tidepool.engine.studies.simulation.measures import (
     MEASURES,

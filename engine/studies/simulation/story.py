@@ -11,15 +11,15 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.answer_forms import levels_of, read_rating
-from tidepool.engine.branching.talks import FanOut, Measure, OriginTalk, Story
 from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.entities import Entity
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import FileError, UsageError
-from tidepool.engine.library.entities import Entity
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
+from tidepool.engine.studies.branches import FanOut, Measure, OriginTalk, Story
 from tidepool.engine.studies.conversation import ask_judge, play_all
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, combinations, settings_of
 from tidepool.engine.studies.simulation.config import Judge

@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidepool.engine.branching.talks import BranchKind
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import Config
+from tidepool.engine.planned_calls import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.studies.planned_calls import Plan
+from tidepool.engine.studies.branches import BranchKind
 from tidepool.engine.studies.simulation import casting, plan, story
 from tidepool.engine.studies.study import Study
 
 if TYPE_CHECKING:
-    from tidepool.engine.design.outcomes import PlannedBatch
+    from tidepool.engine.inference.measures import PlannedBatch
     from tidepool.engine.studies.simulation.expectations import WatchedSimulations
 
 

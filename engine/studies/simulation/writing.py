@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.entities import Entity
+from tidepool.engine.config.entity_types import EntityType, with_texts, writing_tasks
 from tidepool.engine.errors import RunError
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_types import EntityType, with_texts, writing_tasks
 from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.recording import CallJournal, LiveCall

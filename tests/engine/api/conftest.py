@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from tests.engine.studies.simulation.panels import PEOPLE
 from tidepool.engine.api.app import create_app
 from tidepool.engine.api.auth import TokenAuth
-from tidepool.engine.library.contents import stored_entity
+from tidepool.engine.config.library import stored_entity
 from tidepool.storage.file import prepare
 from tidepool.storage.library import add_entities
 

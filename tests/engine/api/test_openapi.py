@@ -26,7 +26,7 @@ from tests.engine.api.conftest import OPEN, Launcher
 from tests.engine.studies.simulation.panels import PEOPLE, panel
 from tidepool import run_batch
 from tidepool.engine.api.app import create_app
-from tidepool.engine.library.contents import stored_entity
+from tidepool.engine.config.library import stored_entity
 from tidepool.storage.file import prepare
 from tidepool.storage.library import add_entities
 

@@ -88,7 +88,7 @@ ODD = [
 def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with two completed batches of two simulations."""
     from tests.engine.studies.simulation.panels import PEOPLE
-    from tidepool.engine.library.contents import stored_entity
+    from tidepool.engine.config.library import stored_entity
     from tidepool.storage.file import prepare
     from tidepool.storage.library import add_entities
 

@@ -5,8 +5,8 @@ from statistics import fmean, stdev
 import pytest
 
 from tidepool.engine.branching.results import Values, blocks, outcome
-from tidepool.engine.branching.talks import Measure, Origin, read_origin
-from tidepool.engine.results.blocks import Words
+from tidepool.engine.reports.blocks import Words
+from tidepool.engine.studies.branches import Measure, Origin, read_origin
 from tidepool.engine.studies.results import plain_blocks
 
 SHARE = Measure("speaker_revealed", "speaker reveals", (0.0, 1.0), percent=True)

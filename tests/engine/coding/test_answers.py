@@ -6,7 +6,7 @@ from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.coding.session import CodingSession
-from tidepool.engine.results.blocks import Table
+from tidepool.engine.reports.blocks import Table
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.evolution.tasks.task import match
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.entities import Entity, read_entities
 from tidepool.engine.config.freezing import freeze, load_frozen, validate_all
+from tidepool.engine.config.library import read_agents, stored_entity
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import read_agents, stored_entity
-from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.run import create_batch
 from tidepool.engine.studies.data_files import rows_of
 from tidepool.engine.studies.mutation.queries import load_queries

@@ -17,7 +17,7 @@ from tidepool.engine.config.sections import Batch, ProviderSettings, Service
 from tidepool.engine.config.toml_files import Lines, parse_toml
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.kinds import load_kind
 
 ROOT = Path(__file__).parents[3]
 LONGEST = 600

@@ -13,7 +13,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.section import Section, with_full_names
 from tidepool.engine.config.sections import Config, ModelName
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
 
 NOWHERE = Path("none.db")
 

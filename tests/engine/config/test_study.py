@@ -10,7 +10,7 @@ import pytest
 from tidepool import Agent, Entity, Evolution, Mutation, SecretGame, Service, Simulation, Study, UsageError
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.kinds import KINDS
 
 STUDIES: list[type[Study]] = [SecretGame, Simulation, Evolution, Mutation]
 ADA = Agent(name="Ada", model="simulated:guarded", secret="marigold")

@@ -3,7 +3,7 @@
 Labels were written before the reader was run on them. A meaning is the contrast in full, with `×` and ` - `.
 """
 
-from tidepool.engine.design.contrasts import Factor, Factors
+from tidepool.engine.inference.hypotheses import Factor, Factors
 
 FIRM = Factors(
     (

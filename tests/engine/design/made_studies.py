@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.contrasts import Cell, Factors
+from tidepool.engine.inference.hypotheses import Cell, Factors
 from tidepool.engine.run import run_batch
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading, writing

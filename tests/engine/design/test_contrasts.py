@@ -3,8 +3,8 @@
 import pytest
 
 from tests.engine.design.contrast_cases import FIRM, MEANT, STEPS, WRONG
-from tidepool.engine.design.contrasts import Factor, Factors, exploratory, parse_contrast, weigh
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.hypotheses import Factor, Factors, exploratory, parse_contrast, weigh
 
 CROSSED = Factors((Factor("a", ("0", "1", "2")), Factor("b", ("0", "1"))))
 

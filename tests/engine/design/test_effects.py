@@ -7,10 +7,18 @@ import numpy
 import pytest
 from scipy import stats
 
-from tidepool.engine.design.contrasts import Factor, Factors, Weighing, parse_contrast, weigh
-from tidepool.engine.design.effects import CellBatch, Effect, OutcomeTable, cell_mean, effect, in_direction, tables_of
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Talk
 from tidepool.engine.inference.contrasts import matched, within
+from tidepool.engine.inference.effects import (
+    CellBatch,
+    Effect,
+    OutcomeTable,
+    cell_mean,
+    effect,
+    in_direction,
+    tables_of,
+)
+from tidepool.engine.inference.hypotheses import Factor, Factors, Weighing, parse_contrast, weigh
+from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Talk
 
 TWO = Factors((Factor("a", ("0", "1")),))
 CROSSED = Factors((Factor("a", ("0", "1")), Factor("b", ("0", "1"))))

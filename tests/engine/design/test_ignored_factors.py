@@ -8,7 +8,7 @@ import pytest
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.cells import priced_study
 from tidepool.engine.design.report import study_report
-from tidepool.engine.results.blocks import Words
+from tidepool.engine.reports.blocks import Words
 from tidepool.engine.run import run_study
 
 GAME = """

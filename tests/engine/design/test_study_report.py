@@ -10,7 +10,7 @@ from tests.engine.design.designs import written
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.report import study_report
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.blocks import Table
+from tidepool.engine.reports.blocks import Table
 from tidepool.engine.run import run_study
 from tidepool.tui.command.main import main
 

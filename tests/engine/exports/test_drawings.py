@@ -9,7 +9,7 @@ import pytest
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html_report import render_blocks
 from tidepool.engine.exports.svg import write_pictures
-from tidepool.engine.results.blocks import Figure, Heat, Report, Series, Words, line
+from tidepool.engine.reports.blocks import Figure, Heat, Report, Series, Words, line
 
 HOSTILE = "<script>alert(1)</script> & ../../x \x1b[31m"
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.state import query
 from tests.support.studies import game
-from tidepool.engine.branching.talks import Origin
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
@@ -18,6 +17,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.exports.toml import as_toml, refuse_branch, toml_of, without_paths
 from tidepool.engine.run import run_batch
+from tidepool.engine.studies.branches import Origin
 from tidepool.engine.trust.record import trust_record
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

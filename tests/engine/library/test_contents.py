@@ -8,8 +8,8 @@ import pytest
 from tests.support.state import query
 from tidepool import Agent, Entity, SecretGame, Service, Simulation, load_config, run_batch
 from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.library import agent_from_entity, agent_of, content_id, stored_agent, stored_entity
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import agent_from_entity, agent_of, content_id, stored_agent, stored_entity
 from tidepool.storage import library
 from tidepool.storage.file import prepare
 

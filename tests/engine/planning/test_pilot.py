@@ -6,8 +6,8 @@ from typing import Any
 import numpy
 import pytest
 
-from tidepool.engine.design.effects import CellBatch, tables_of
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Talk
+from tidepool.engine.inference.effects import CellBatch, tables_of
+from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Talk
 from tidepool.engine.planning.pilot import Pilot, apply_pilot
 from tidepool.engine.planning.power import Assumptions, Layout
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.distributions import student_quantile
+from tidepool.engine.inference.measures import PERCENT, Outcome
 from tidepool.engine.planning.power import Assumptions, Comparison, Layout, World, beyond, half_width, power, smallest
 
 SHARE = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=(0.0, 1.0))

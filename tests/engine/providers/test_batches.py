@@ -7,8 +7,8 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
+from tidepool.engine.abandoning import give_up
 from tidepool.engine.errors import RunError
-from tidepool.engine.runtime.abandoning import give_up
 from tidepool.engine.runtime.session import RunControl
 from tidepool.storage.states import StopCode
 

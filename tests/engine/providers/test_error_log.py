@@ -20,7 +20,7 @@ from tidepool.engine.config.sections import Service
 from tidepool.engine.errors import RunError
 from tidepool.engine.events import Logged, ProvidersRest
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
-from tidepool.engine.results.blocks import Words
+from tidepool.engine.reports.blocks import Words
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.runtime.unit import Unit

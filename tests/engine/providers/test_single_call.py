@@ -6,7 +6,8 @@ from tests.emulator import Emulator
 from tidepool.engine.config.sections import Agent, OllamaSettings, Providers, ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.providers.model_list import list_models
-from tidepool.engine.single_call import ask_once, price_of, probe_call, trial_call
+from tidepool.engine.single_call import ask_once, price_of, probe_call
+from tidepool.engine.studies.secret_game.trial import trial_call
 
 ADA = Agent(name="Ada", model="simulated:guarded", secret="marigold", instructions="Be brief.", max_tokens=50)
 

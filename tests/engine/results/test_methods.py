@@ -13,11 +13,11 @@ from tests.support.studies import game
 from tidepool import run_batch
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.results.blocks import Folded, Words
+from tidepool.engine.reports.blocks import Folded, Words
 from tidepool.engine.results.methods import methods_of, prompts_of
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell

@@ -1,7 +1,7 @@
 """Whoever a block tells of, each has the mark of their place among all who take part."""
 
-from tidepool.engine.results.blocks import Figure, Heat, Named, Series, Table, Words
-from tidepool.engine.results.figures import assign_places
+from tidepool.engine.reports.blocks import Figure, Heat, Named, Series, Table, Words
+from tidepool.engine.reports.figures import assign_places
 
 PEOPLE = ("Ada", "Bob", "Cleo", "Dan")
 

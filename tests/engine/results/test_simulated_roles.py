@@ -14,7 +14,7 @@ from tidepool.engine.design.report import study_report
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
-from tidepool.engine.results.blocks import Words
+from tidepool.engine.reports.blocks import Words
 from tidepool.engine.results.comparing import comparison_blocks
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.simulated_roles import (

@@ -11,8 +11,8 @@ from tests.support.command import ROOT
 from tests.support.state import change, query
 from tests.tui.studies import game, played
 from tidepool.engine.config.loading import load_config
+from tidepool.engine.reports.blocks import Estimate, Figure, Headline, Number, Table
 from tidepool.engine.results import so_far
-from tidepool.engine.results.blocks import Estimate, Figure, Headline, Number, Table
 from tidepool.engine.results.so_far import findings_so_far, stored_headline
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch

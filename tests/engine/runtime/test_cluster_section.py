@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tidepool.engine.config.cluster import Cluster, split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import cluster_for, load_config, user_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"
 

@@ -14,11 +14,11 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.runtime.accounts import Account, rest_after
 from tidepool.engine.runtime.limits import Limiter, RatePace, SendPacer
 from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
+from tidepool.engine.simulated.provider import SimulatedProvider
 
 
 def most_in_a_minute(moments: list[float], weight: float = 1.0) -> float:

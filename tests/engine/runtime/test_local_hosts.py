@@ -13,6 +13,7 @@ from tests.support.books import NoBooks
 from tests.support.stage import question
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
+from tidepool.engine.gate import servers_to_ask_about
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.runtime import worker_pool
@@ -20,7 +21,6 @@ from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.runtime.worker_pool import RemoteProvider, WorkerPool
-from tidepool.engine.trust.gate import servers_to_ask_about
 
 
 @pytest.mark.parametrize(

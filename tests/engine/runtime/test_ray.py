@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.support.command import Tidepool
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.errors import UsageError
-from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.runtime.ray_cluster import start_workers
 
 pytest.importorskip("ray", reason="the extra `cluster` is not installed")

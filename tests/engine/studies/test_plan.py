@@ -6,7 +6,7 @@ import pytest
 
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.studies.plan import Plan, PlannedCalls, priced
+from tidepool.engine.runtime.plans import Plan, PlannedCalls, priced
 
 AGENTS = [{"name": name, "model": "simulated:x", "secret": f"{name} secret"} for name in ("Ada", "Bob")]
 

@@ -16,7 +16,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Agent, Config, Study
 from tidepool.engine.events import TransportPlanned
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.plan import priced
+from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.study import study_from
 
 NAMES = ("Ada", "Bob", "Cleo", "Dion", "Eve", "Finn")

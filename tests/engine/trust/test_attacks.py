@@ -16,19 +16,19 @@ from tests.engine.trust.conftest import KEY, TREASURE, Move
 from tests.engine.trust.studies import EXAMPLES, code_study, game, lab, openai_at, requests
 from tests.support.command import Tidepool
 from tests.support.state import change, log_of, query
-from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.gate import adopt, copied_config
 from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
 from tidepool.engine.run import create_batch, create_study, resume_batch, resume_study, run_batch, run_planned
 from tidepool.engine.runtime.session import RunControl
+from tidepool.engine.studies.branches import read_origin
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerProcess
-from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose.draft import Draft, draft_path, keep_draft, read_draft

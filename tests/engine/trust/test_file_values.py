@@ -16,6 +16,7 @@ from typing import NamedTuple
 from sqlmodel import SQLModel
 
 import tidepool.storage.tables  # noqa: F401  (registers the tables)
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.sections import (
     Agent,
     Batch,
@@ -26,8 +27,7 @@ from tidepool.engine.config.sections import (
     SimulatedSettings,
     StopWhenSure,
 )
-from tidepool.engine.runtime.cluster_section import Cluster
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.engine.trust.foreign_keys import FILE_KEYS, LIMIT_KEYS, SIMULATED_KEYS
 
 

@@ -21,17 +21,17 @@ from tests.engine.trust.studies import game, lab, openai_at, requests
 from tests.support.command import ROOT, Tidepool
 from tests.support.state import change, query
 from tests.tui.persons import batch_status, opened, screen_text, until, until_seen
+from tidepool.engine.abandoning import give_up
 from tidepool.engine.api.app import PATH, create_app
 from tidepool.engine.api.auth import TokenAuth
 from tidepool.engine.api.runs import Runs
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
+from tidepool.engine.gate import Admission, NamedServer, TrustQuestion, adopt
 from tidepool.engine.publishing.reuse import import_file
-from tidepool.engine.run import create_batch, resume_batch, run_batch
-from tidepool.engine.runtime.abandoning import give_up
+from tidepool.engine.run import create_batch, question_about, resume_batch, run_batch
 from tidepool.engine.runtime.session import RunControl
-from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose.draft import Draft, keep_draft

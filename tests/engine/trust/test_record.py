@@ -11,8 +11,8 @@ from tests.engine.studies.simulation.panels import panel
 from tests.support.command import Tidepool
 from tests.support.state import query
 from tidepool.engine.errors import FileError
+from tidepool.engine.gate import adopt
 from tidepool.engine.run import create_batch, resume_batch
-from tidepool.engine.trust.gate import adopt
 from tidepool.engine.trust.record import (
     FILE_NAME,
     TrustedBatch,
@@ -64,7 +64,7 @@ async def test_a_kill_between_the_record_and_the_file_leaves_ones_own_batch_ones
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tidepool.engine.trust.gate.batches.rewrite_configs", kill)
+        patch.setattr("tidepool.engine.gate.batches.rewrite_configs", kill)
         with pytest.raises(Killed):
             await resume_batch(batch_id, database, overrides=["service.max_concurrent=3"])
     ((config,),) = query(database, "SELECT config FROM batch")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.kinds import KINDS
 from tidepool.tui.app.compose.draft import (
     Draft,
     DraftHistory,

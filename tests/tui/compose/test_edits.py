@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.kinds import KINDS
 from tidepool.tui.app.compose.edits import Append, Drop, Edit, Put, apply, edited, values_of
 from tidepool.tui.app.compose.fields import UNSET, KeyPath
 from tidepool.tui.app.kind_screens import template

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tidepool.engine.kinds import KINDS
 from tidepool.engine.runtime.services import SERVICES
-from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.compose.edits import Put, edited
 from tidepool.tui.app.compose.examination import Examined, examined, placed
 from tidepool.tui.app.compose.fields import UNSET, KeyPath

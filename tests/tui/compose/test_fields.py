@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.tui.app.compose.fields import UNSET, Form, fields_of, read, shown
 from tidepool.tui.app.compose.outline import pages_of
 

@@ -8,7 +8,7 @@ from textual.widgets import Input
 
 from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
 from tests.tui.test_compose import composing, row_of
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.edits import value_at
 from tidepool.tui.app.compose.fields import KeyPath

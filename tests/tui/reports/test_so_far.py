@@ -10,7 +10,7 @@ from tests.engine.design.designs import written
 from tests.support.state import query
 from tests.tui.studies import game, played_now
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.results.blocks import Estimate, Figure, Named, Table, from_json
+from tidepool.engine.reports.blocks import Estimate, Figure, Named, Table, from_json
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_study
 from tidepool.tui.app.worker import so_far

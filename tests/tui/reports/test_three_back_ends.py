@@ -18,7 +18,7 @@ from tidepool import run_batch
 from tidepool.engine.exports.html import joined
 from tidepool.engine.exports.html_report import render_blocks
 from tidepool.engine.exports.markdown import render_blocks as in_markdown_blocks
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     Block,
     Figure,
     Folded,

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_files, foreign_keys
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.folders import replace_file

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.sections import FrozenConfig, Providers
 from tidepool.engine.errors import TidepoolError, UsageError
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.kinds import load_kind
 from tidepool.engine.studies.study import study_from
 from tidepool.tui.app.background import LineProcess
 from tidepool.tui.app.compose.edits import values_of
@@ -100,7 +100,7 @@ def _priced(
 
     if not values.get("design"):
         plan = {**price_of(config), "power": _power(forecast(config), database)}
-        return plan, tuple(sorted(load_kind(config.batch.kind).models(config))), tuple(study_from(config).shape())
+        return plan, tuple(sorted(config.models())), tuple(study_from(config).shape())
     study = plan_study(config_from(with_users_likes(values), source="", folder=folder), database)
     plan = {**priced_cells(study), "power": _power(forecast(study), database)}
     return plan, tuple(plan.pop("models")), ()

@@ -239,9 +239,9 @@ def restored(text: str) -> str:
 @cache
 def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config.loading import declared_names
-    from tidepool.engine.providers.simulated.personas import PERSONAS
-    from tidepool.engine.providers.simulated.responders import RESPONDERS
     from tidepool.engine.registries import PROVIDERS
+    from tidepool.engine.simulated.personas import PERSONAS
+    from tidepool.engine.simulated.responders import RESPONDERS
 
     return (
         *(f"simulated:{name}" for name in (*PERSONAS, *RESPONDERS)),

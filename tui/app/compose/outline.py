@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from tidepool.engine.call import stream
+from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.loading import declared_names
 from tidepool.engine.config.sections import Agent, Batch, Design, Limits, Providers, Service, StopWhenSure
+from tidepool.engine.kinds import load_kind
 from tidepool.engine.registries import KINDS, PROVIDERS
-from tidepool.engine.runtime.cluster_section import Cluster
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.compose.edits import value_at
 from tidepool.tui.app.compose.fields import UNSET, Field, Form, KeyPath, fields_of
@@ -243,7 +243,7 @@ def newcomer(values: Mapping[str, Any], participants: ParticipantKind) -> dict[s
     )
     if participants.name == "entities":
         return {"name": name}
-    from tidepool.engine.library.contents import code_words
+    from tidepool.engine.config.library import code_words
 
     model = str(records[-1].get("model", "simulated:guarded")) if records else "simulated:guarded"
     used = {str(record.get("secret", "")) for record in records}

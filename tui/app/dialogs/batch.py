@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, Label, Select, Static
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
-from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
+from tidepool.engine.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.kind_screens import installed

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Checkbox, Input, Label, Select
 
 from tidepool.engine.branching.making import FEW, MANY, BranchSpec, new_branch, steps_of
-from tidepool.engine.branching.talks import MOST_TIMES
+from tidepool.engine.studies.branches import MOST_TIMES
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app import launching
@@ -78,9 +78,9 @@ async def branch(app: "TidepoolApp", batch: BatchLine, talk: Transcript) -> None
 async def _agreed(app: "TidepoolApp", wish: "BranchSpec") -> bool:
     """What it takes; and before that, where a stranger's file would have its calls go."""
     from tidepool.engine.branching.replay import BranchStudy
-    from tidepool.engine.results.blocks import money
-    from tidepool.engine.studies.plan import priced
-    from tidepool.engine.trust.gate import question_about
+    from tidepool.engine.reports.blocks import money
+    from tidepool.engine.run import question_about
+    from tidepool.engine.runtime.plans import priced
 
     new = await app.file.do(new_branch, app.path, wish, plan_only=True)
     plan = await app.file.do(BranchStudy(new.config, new.branch).plan)

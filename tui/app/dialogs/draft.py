@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, Label, Static
 
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.kinds import KINDS
 from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of

@@ -13,12 +13,13 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Label, Select, Static, TextArea
 
+from tidepool.engine.config.entity_types import EntityType, entity_type_from, generate, writing_tasks
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.config.toml_files import FORM, find_slip
 from tidepool.engine.errors import TidepoolError, UsageError
-from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
-from tidepool.engine.single_call import Price, ask_once, price_of, trial_call
-from tidepool.engine.trust.gate import servers_to_ask_about
+from tidepool.engine.gate import servers_to_ask_about
+from tidepool.engine.single_call import Price, ask_once, price_of
+from tidepool.engine.studies.secret_game.trial import trial_call
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.compose.fields import inline_toml, restored, toml_key, visible

@@ -12,9 +12,9 @@ from textual.widgets import Static
 
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import TidepoolError
+from tidepool.engine.gate import servers_to_ask_about
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
-from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.dialogs.basic import SearchDialog, buttons, frame
 from tidepool.tui.app.provider_view import price_words

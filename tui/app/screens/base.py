@@ -204,7 +204,7 @@ class BatchActions(ModeScreen):
     @batch_action
     async def action_resume(self, batch: BatchLine) -> None:
         """A batch that was not created here is asked about first: the process that resumes it has no terminal."""
-        from tidepool.engine.trust.gate import question_about
+        from tidepool.engine.run import question_about
 
         path, file = self.tidepool.path, self.tidepool.file
         question = await file.do(question_about, path, batch.id)

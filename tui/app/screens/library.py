@@ -12,7 +12,8 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tidepool.engine.library.contents import (
+from tidepool.engine.config.entity_types import generate
+from tidepool.engine.config.library import (
     LibraryAdditions,
     agent_from_entity,
     agent_of,
@@ -23,7 +24,6 @@ from tidepool.engine.library.contents import (
     store_additions,
     stored_entity,
 )
-from tidepool.engine.library.entity_types import generate
 from tidepool.storage import library
 from tidepool.storage.library import Stamp, StoredAgent, StoredEntity, StoredType, stamp
 from tidepool.storage.queries.watching import changes

@@ -12,10 +12,10 @@ from textual.widgets import Input
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
+from tidepool.engine.gate import servers_to_ask_about
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
-from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.provider_view import (

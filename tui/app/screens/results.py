@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     Block,
     Cell,
     Figure,

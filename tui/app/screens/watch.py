@@ -13,7 +13,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from tidepool.engine.results.blocks import places_of
+from tidepool.engine.reports.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import lists, watching
 from tidepool.storage.queries.lists import Transcript, everybody, read_batch_or_study, readable

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.engine.results.blocks import INKS, ROLES, Block, Figure, Heat, Words, as_json
+from tidepool.engine.reports.blocks import INKS, ROLES, Block, Figure, Heat, Words, as_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.drawing.blocks import SHADES, block_lines
 from tidepool.tui.drawing.figures import preferred_height

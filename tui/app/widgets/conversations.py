@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Select, Static
 
-from tidepool.engine.results.blocks import places_of
+from tidepool.engine.reports.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import search
 from tidepool.storage.queries.lists import everybody

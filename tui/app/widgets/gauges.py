@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from textual.content import Content
 from textual.widgets import Static
 
-from tidepool.engine.results.blocks import Figure, Headline, line
+from tidepool.engine.reports.blocks import Figure, Headline, line
 from tidepool.storage.queries.watching import BatchLine, Stretch
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_STATES

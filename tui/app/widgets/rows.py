@@ -18,7 +18,7 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tidepool.engine.results.blocks import INKS
+from tidepool.engine.reports.blocks import INKS
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.drawing.text import Piece as Piece
 from tidepool.tui.drawing.text import fitted, one_line, plain, shortened, wrapped

@@ -9,9 +9,9 @@ from typing import Any
 from rich.text import Text
 
 from tidepool.engine.call import stream
-from tidepool.engine.config.loading import declared_model
-from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import (
+from tidepool.engine.config.entities import Entity, in_words
+from tidepool.engine.config.entity_types import EntityType, find_type, generate, known_types, writing_tasks
+from tidepool.engine.config.library import (
     LibraryAdditions,
     agent_from_champion,
     agent_from_entity,
@@ -24,9 +24,9 @@ from tidepool.engine.library.contents import (
     stored_agent,
     stored_entity,
 )
-from tidepool.engine.library.entities import Entity, in_words
-from tidepool.engine.library.entity_types import EntityType, find_type, generate, known_types, writing_tasks
-from tidepool.engine.results.blocks import counted, money
+from tidepool.engine.config.loading import declared_model
+from tidepool.engine.errors import UsageError
+from tidepool.engine.reports.blocks import counted, money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.results.blocks import money
+from tidepool.engine.reports.blocks import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.queries.lists import cell_name, with_studies

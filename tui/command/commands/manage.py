@@ -11,9 +11,8 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.sections import CHANGEABLE, limit_change
 from tidepool.engine.config.toml_files import read_value
 from tidepool.engine.errors import NotFound, UsageError
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.gate import adopt, servers_of
 from tidepool.engine.studies.study import study_from
-from tidepool.engine.trust.gate import adopt, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -145,7 +144,7 @@ def _cells(order: ProviderBatchLine) -> dict[str, str]:
 
 
 def _give_up(options: argparse.Namespace) -> int:
-    from tidepool.engine.runtime.abandoning import find_order, give_up
+    from tidepool.engine.abandoning import find_order, give_up
 
     with reading(options.db) as connection:
         leading = leading_batch(connection, options.batch)
@@ -225,10 +224,9 @@ def _add(options: argparse.Namespace) -> None:
     uses: dict[str, None] = {}
     for batch in batches:
         config = load_frozen(batch["config"])
-        kind = load_kind(config.batch.kind)
         adopt(options.db, batch["id"], batch["config"])
         uses |= dict.fromkeys(
-            [server.in_words for server in servers_of(config, kind.models(config))] + list(study_from(config).code())
+            [server.in_words for server in servers_of(config, config.models())] + list(study_from(config).code())
         )
     echo(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}, which will use")
     for line in uses or ["simulated models only"]:

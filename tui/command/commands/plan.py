@@ -3,7 +3,7 @@
 import argparse
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.results.blocks import money, number, span
+from tidepool.engine.reports.blocks import money, number, span
 from tidepool.tui.command.output import echo, echo_err, echo_json
 from tidepool.tui.drawing.text import console, plain_table
 
@@ -101,9 +101,9 @@ def _measure(options: argparse.Namespace) -> int:
 def _compare(options: argparse.Namespace) -> int:
     from tidepool.engine.bench import compare
     from tidepool.engine.config.freezing import freeze
+    from tidepool.engine.config.library import with_library
     from tidepool.engine.config.loading import load_config
-    from tidepool.engine.library.contents import with_library
-    from tidepool.engine.studies.plan import priced
+    from tidepool.engine.runtime.plans import priced
     from tidepool.engine.studies.study import study_from
 
     config = with_library(load_config(options.config, options.set), options.db)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.branching.making import BranchSpec, NewBranch, new_branch
 from tidepool.engine.branching.replay import BranchStudy, study_to_run
+from tidepool.engine.config.cluster import split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
+from tidepool.engine.planned_calls import Plan, merge_plans
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import config_to_resume, planned_branch, resume_batch, run_batch, run_planned, run_study
-from tidepool.engine.runtime.cluster_section import split_cluster_overrides
+from tidepool.engine.runtime.plans import priced
 from tidepool.engine.runtime.session import RunControl, Stop
-from tidepool.engine.studies.plan import priced
-from tidepool.engine.studies.planned_calls import Plan, merge_plans
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
@@ -34,7 +34,7 @@ from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
 
 if TYPE_CHECKING:
-    from tidepool.engine.trust.gate import TrustQuestion
+    from tidepool.engine.gate import TrustQuestion
 
 
 Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if options.run and options.trust and not study_in_file(options.run):
         raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
     if options.resume and (options.dry_run or (not options.trust and at_a_terminal())):
-        from tidepool.engine.trust.gate import question_about
+        from tidepool.engine.run import question_about
 
         if (question := question_about(options.db, options.resume, options.set)) is not None:
             if options.dry_run:
@@ -105,7 +105,7 @@ def at_a_terminal() -> bool:
 
 def ask_for_trust(database: Path, question: "TrustQuestion", words: str = "Resume it?") -> None:
     """One question for the whole study. Raises without a yes."""
-    from tidepool.engine.trust.gate import MEANING
+    from tidepool.engine.gate import MEANING
 
     count = len(question.admissions)
     several = f" The study has {count:,} such batches: yes is for all." if count > 1 else ""
@@ -121,7 +121,7 @@ def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
 
 
 def show_question(question: "TrustQuestion") -> None:
-    from tidepool.engine.trust.gate import FOREIGN
+    from tidepool.engine.gate import FOREIGN
 
     title = f"{question.run_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
     echo_err("\n".join([title, *(f"  {kind:<7} {one_line(value)}" for kind, value in question.rows())]))
@@ -283,7 +283,7 @@ def run_branch(options: argparse.Namespace) -> int:
         new = new_branch(options.db, wish, plan_only=True)
         return report_plan(priced(_branch_plan(new), new.config), as_json=options.json)
     if not options.trust and at_a_terminal():
-        from tidepool.engine.trust.gate import question_about
+        from tidepool.engine.run import question_about
 
         plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
         if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:

@@ -1,6 +1,6 @@
 """Conversations between two simulated agents without the engine, and the reveal rates that follow.
 
-`python -m tests.engine.providers.simulated.playing` prints the rows of the table in docs/simulated.md.
+`python -m tests.engine.simulated.playing` prints the rows of the table in docs/simulated.md.
 """
 
 import json
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tidepool.engine.call import Message, seed_of
-from tidepool.engine.providers.simulated.secret_game import SimulatedReply, play
+from tidepool.engine.simulated.secret_game import SimulatedReply, play
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, rules_text, system_prompt
 from tidepool.engine.studies.secret_game.scoring import SCORING
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.providers.simulated.playing import REVEALING, RULES, SCORING, SECRETS, Seat, converse, way
+from tests.engine.simulated.playing import REVEALING, RULES, SCORING, SECRETS, Seat, converse, way
 from tidepool.engine.call import Message, seed_of
-from tidepool.engine.providers.simulated.personas import PERSONAS
-from tidepool.engine.providers.simulated.secret_game import (
+from tidepool.engine.simulated.personas import PERSONAS
+from tidepool.engine.simulated.secret_game import (
     SimulatedReply,
     forms_of,
     play,

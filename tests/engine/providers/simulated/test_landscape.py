@@ -1,6 +1,6 @@
 import pytest
 
-from tidepool.engine.providers.simulated.landscape import chance, read_prompt
+from tidepool.engine.simulated.landscape import chance, read_prompt
 from tidepool.engine.studies.evolution.genome import SEED_PROMPTS
 
 STEP = "Solve it step by step."

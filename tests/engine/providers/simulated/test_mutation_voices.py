@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.mutation import (
+from tidepool.engine.simulated.mutation import (
     EFFECTS,
     JUDGE,
     REWRITER,

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.call import Message
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.providers.simulated.simulation import is_persona, speak_as_persona
+from tidepool.engine.config.entities import Entity
+from tidepool.engine.simulated.simulation import is_persona, speak_as_persona
 from tidepool.engine.studies.simulation.prompts import (
     ScenePrompt,
     Setting,

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.providers.simulated.playing import NAMED, rates
-from tidepool.engine.providers.simulated.personas import PERSONAS, traits_of
+from tests.engine.simulated.playing import NAMED, rates
+from tidepool.engine.simulated.personas import PERSONAS, traits_of
 
 DOC = Path(__file__).parents[4] / "docs" / "simulated.md"
 TOLERANCE = 5.0

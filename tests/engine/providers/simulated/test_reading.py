@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.solver import read_options, solve
+from tidepool.engine.simulated.solver import read_options, solve
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 

@@ -4,7 +4,7 @@ from random import Random
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.rewriter import WANTED, rewrite_prompt
+from tidepool.engine.simulated.rewriter import WANTED, rewrite_prompt
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.rewrites import REWRITES, SYSTEM, FailedProblem, read_rewrite, rewrite_request
 

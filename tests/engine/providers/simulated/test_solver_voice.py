@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.solver_truth import true_accuracy
 from tidepool.engine.call import Message, seed_of
-from tidepool.engine.providers.simulated.solver import solve
+from tidepool.engine.simulated.solver import solve
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.tasks.task import match

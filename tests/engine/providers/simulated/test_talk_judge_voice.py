@@ -4,8 +4,8 @@ import pytest
 
 from tidepool.engine.answer_forms import read_rating
 from tidepool.engine.call import seed_of
-from tidepool.engine.library.entity_types import built_in_types, generate
-from tidepool.engine.providers.simulated.simulation import JUDGE, STEPS, judge_conversation, speak_as_persona
+from tidepool.engine.config.entity_types import built_in_types, generate
+from tidepool.engine.simulated.simulation import JUDGE, STEPS, judge_conversation, speak_as_persona
 from tidepool.engine.studies.simulation.casting import combinations
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, SpokenLine, enact, judgement, transcript
 

@@ -13,6 +13,7 @@ from tests.engine.studies.evolution.running import evolved, run, run_with_interr
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
+from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.evolution.gepa import (
     NEEDS_EXTRA,
     Ask,
@@ -20,7 +21,6 @@ from tidepool.engine.studies.evolution.gepa import (
     SearchEnded,
     require_extra,
 )
-from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.study import study_from
 
 pytest.importorskip("gepa", reason="the extra gepa")

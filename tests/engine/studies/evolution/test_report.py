@@ -15,7 +15,7 @@ from tests.support.state import query
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.blocks import Table, text_of
+from tidepool.engine.reports.blocks import Table, text_of
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.methods import methods
 from tidepool.engine.studies.evolution.records import Family, Member

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.providers.simulated.rewriter import ADVICE, UNHELPFUL
+from tidepool.engine.simulated.rewriter import ADVICE, UNHELPFUL
 from tidepool.engine.studies.evolution.genome import segment_pool
 from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, problem_set
 from tidepool.engine.studies.evolution.rewrites import (

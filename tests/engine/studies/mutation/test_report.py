@@ -10,7 +10,7 @@ from scipy import stats
 from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.blocks import Words
+from tidepool.engine.reports.blocks import Words
 from tidepool.engine.studies.mutation.report import blocks
 from tidepool.engine.studies.mutation.statistics import MutationStatistics, UpdateStatistics
 from tidepool.engine.studies.mutation.training import standard_error

@@ -6,9 +6,9 @@ import pytest
 
 from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
-from tidepool.engine.results.blocks import Figure, Words
+from tidepool.engine.reports.blocks import Figure, Words
+from tidepool.engine.reports.seeds import Group, seed_differences
 from tidepool.engine.results.comparing import compare, comparison_blocks
-from tidepool.engine.results.seeds import Group, seed_differences
 from tidepool.engine.studies.mutation.statistics import RUNS
 
 

@@ -12,9 +12,9 @@ from tidepool import resume_batch, run_batch
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import RunError
+from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.plan import plan
-from tidepool.engine.studies.plan import priced
 
 UPDATE_KEYS = {"update", "env_steps", "mean_reward", "success_rate"}
 
@@ -164,8 +164,8 @@ async def test_a_model_encoder_is_asked_once_a_step(database: Path) -> None:
 async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tidepool.engine.providers.simulated import responders
-    from tidepool.engine.providers.simulated.base import Responder, SimulatedReply
+    from tidepool.engine.simulated import responders
+    from tidepool.engine.simulated.base import Responder, SimulatedReply
 
     with monkeypatch.context() as patch:
         broken = Responder(lambda *_: SimulatedReply("out of order"))

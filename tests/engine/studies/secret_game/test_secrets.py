@@ -10,7 +10,7 @@ from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.plan import priced
+from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.secret_game.detectors.fuzzy import likeness
 from tidepool.engine.studies.secret_game.secrets import WORDS, doubts_about, suggest_secret
 from tidepool.engine.studies.study import study_from

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.studies.simulation.panels import take_completed, take_unfinished
+from tidepool.engine.config.entities import Entity
 from tidepool.engine.inference.words import words_in, words_in_each
-from tidepool.engine.library.entities import Entity
 from tidepool.engine.studies.simulation.measures import (
     MOST_GROUPS,
     EntityCounts,

@@ -1,7 +1,7 @@
 import pytest
 
+from tidepool.engine.config.entities import Entity, entity_from, refuse_duplicates
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.entities import Entity, entity_from, refuse_duplicates
 
 ADA = Entity("Ada", "Writes programs", {"age": 36, "curious": True})
 BOB = Entity("Bob")

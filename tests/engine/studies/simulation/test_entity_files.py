@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tidepool.engine.config.entities import Entity, read_entities
 from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.library import LibraryAdditions, store_additions, stored_entity
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import LibraryAdditions, store_additions, stored_entity
-from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.studies.simulation.config import SimulationSettings
 
 HYPATIA = Entity("Hypatia", "Mathematician, of Alexandria", {"openness": 9, "age": 45})

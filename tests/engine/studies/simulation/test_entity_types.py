@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.call import stream
-from tidepool.engine.errors import UsageError
-from tidepool.engine.library.entities import Attribute
-from tidepool.engine.library.entity_types import (
+from tidepool.engine.config.entities import Attribute
+from tidepool.engine.config.entity_types import (
     BooleanDimension,
     CategoricalDimension,
     Dimension,
@@ -24,6 +23,7 @@ from tidepool.engine.library.entity_types import (
     with_texts,
     writing_tasks,
 )
+from tidepool.engine.errors import UsageError
 
 
 def draws(dimension: Dimension, n: int = 2000) -> list[Attribute]:

@@ -10,7 +10,7 @@ from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
 from tidepool import Entity, run_batch
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
+from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.simulation.exports import BEHIND, COLUMNS, listed
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.library.entities import Attribute, Entity, attribute_in_words
+from tidepool.engine.config.entities import Attribute, Entity, attribute_in_words
 from tidepool.engine.studies.simulation.prompts import (
     EMPTY_TEXT,
     GO_ON,

@@ -12,9 +12,9 @@ from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.results.blocks import Figure
-from tidepool.engine.studies.plan import priced
+from tidepool.engine.reports.blocks import Figure
+from tidepool.engine.runtime.plans import priced
+from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.simulation.report import blocks
 from tidepool.engine.studies.study import study_from
 

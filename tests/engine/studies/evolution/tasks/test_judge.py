@@ -15,7 +15,6 @@ from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker, judge_request, judge_system
 from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
-from tidepool.engine.studies.kinds import EVOLUTION
 
 JUDGED: dict[str, Any] = {
     "task": "judge",
@@ -108,7 +107,7 @@ async def test_a_judged_run_that_was_stopped_ends_as_one_that_was_not(tmp_path: 
 
 
 def test_a_judge_is_asked_for_only_where_one_marks_and_never_simulated_in_silence(tmp_path: Path) -> None:
-    assert EVOLUTION.models(freeze(study(**{**JUDGED, "task": "auto"}), tmp_path / "x.db")) == {
+    assert freeze(study(**{**JUDGED, "task": "auto"}), tmp_path / "x.db").models() == {
         "simulated:solver",
         "simulated:rewriter",
     }

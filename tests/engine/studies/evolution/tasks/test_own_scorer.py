@@ -15,9 +15,10 @@ from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import NotTrusted, RunError, UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.blocks import Table
+from tidepool.engine.gate import copied_config
+from tidepool.engine.reports.blocks import Table
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.run import create_batch, resume_batch, run_batch
+from tidepool.engine.run import create_batch, question_about, resume_batch, run_batch
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.report import blocks
 from tidepool.engine.studies.evolution.tasks.scorer import (
@@ -30,7 +31,6 @@ from tidepool.engine.studies.evolution.tasks.scorer import (
     try_to_load,
 )
 from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
-from tidepool.engine.trust.gate import copied_config, question_about
 from tidepool.engine.trust.record import trust_record
 
 TABLE = """

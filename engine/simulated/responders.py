@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from tidepool.engine.call import Call, Message
-from tidepool.engine.providers.simulated.base import Responder, SimulatedReply
 from tidepool.engine.registries import load_place
+from tidepool.engine.simulated.base import Responder, SimulatedReply
 
 RESPONDERS: dict[str, tuple[str, ...]] = {
     "filler": ("responders:FILLER",),

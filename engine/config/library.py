@@ -19,10 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tidepool.engine.call import stream
-from tidepool.engine.config.problems import format_error, problems_of, validated
-from tidepool.engine.config.sections import Agent, Config
-from tidepool.engine.errors import NotFound, UsageError, located
-from tidepool.engine.library.entities import (
+from tidepool.engine.config.entities import (
     Entity,
     entity_from,
     portrait,
@@ -31,7 +28,10 @@ from tidepool.engine.library.entities import (
     read_table,
     read_tree,
 )
-from tidepool.engine.library.entity_types import types_of_file
+from tidepool.engine.config.entity_types import types_of_file
+from tidepool.engine.config.problems import format_error, problems_of, validated
+from tidepool.engine.config.sections import Agent, Config
+from tidepool.engine.errors import NotFound, UsageError, located
 from tidepool.storage import library
 from tidepool.storage.file import prepare, reading
 

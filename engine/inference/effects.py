@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Cell, Direction, Weighing
-from tidepool.engine.design.outcomes import BatchValues, Outcome
 from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, matched, of_mean, student
 from tidepool.engine.inference.grouped import Array, Grouped, Spread, numpy, pair_codes
+from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES, Cell, Direction, Weighing
 from tidepool.engine.inference.intervals import Interval, rates_of
+from tidepool.engine.inference.measures import BatchValues, Outcome
 
 # -- tables of outcomes ------------------------------------------------------------------------------------------------
 

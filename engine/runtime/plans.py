@@ -12,11 +12,11 @@ from typing import Any
 from tidepool.engine.call import Call, PriceTag, worst_price
 from tidepool.engine.config.endpoints import refuse_retired, resolve_model
 from tidepool.engine.config.sections import FrozenConfig, Limits
+from tidepool.engine.planned_calls import Plan, PlannedCalls, merged
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import BatchApi, Provider
-from tidepool.engine.results.blocks import judge_notes, span
+from tidepool.engine.reports.blocks import judge_notes, span
 from tidepool.engine.runtime.services import SERVICES, batch_from, units_at_once
-from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
 
 # -- transport ---------------------------------------------------------------------------------------------------------
 

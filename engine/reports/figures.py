@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from tidepool.engine.results.blocks import LONELY, Block, Figure, Heat, Interval, Named, Series, Table, places_of
+from tidepool.engine.reports.blocks import LONELY, Block, Figure, Heat, Interval, Named, Series, Table, places_of
 
 # -- axes --------------------------------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, texts
-from tidepool.engine.providers.simulated.landscape import REMEDIES, noticed, read_prompt
-from tidepool.engine.providers.simulated.mutation import FUNCTION_WORDS, words_of
+from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, texts
+from tidepool.engine.simulated.landscape import REMEDIES, noticed, read_prompt
+from tidepool.engine.simulated.mutation import FUNCTION_WORDS, words_of
 from tidepool.engine.studies.evolution.genome import join_segments, split_segments
 from tidepool.engine.studies.evolution.problems.problem_set import recognise
 from tidepool.engine.studies.evolution.rewrites import SYSTEM, TASKS

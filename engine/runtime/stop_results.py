@@ -8,7 +8,7 @@ from typing import Any
 
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
-from tidepool.engine.results.blocks import Block, Words, interval, number, table
+from tidepool.engine.reports.blocks import Block, Words, interval, number, table
 from tidepool.storage.queries.summary import finding
 
 # -- statistics --------------------------------------------------------------------------------------------------------

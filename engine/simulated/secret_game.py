@@ -22,8 +22,8 @@ from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, texts
-from tidepool.engine.providers.simulated.personas import WAYS, Traits, traits_of
+from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, texts
+from tidepool.engine.simulated.personas import WAYS, Traits, traits_of
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE_SYSTEM, find_reveal, read_question
 from tidepool.engine.studies.secret_game.prompts import (
     PromptFacts,

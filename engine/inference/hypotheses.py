@@ -14,8 +14,8 @@ from itertools import islice, product
 from math import prod
 from typing import Any, Literal, TypeVar, cast
 
-from tidepool.engine.design.outcomes import Outcome, find_outcome
 from tidepool.engine.errors import UsageError, located
+from tidepool.engine.inference.measures import Outcome, find_outcome
 
 # -- factors -----------------------------------------------------------------------------------------------------------
 

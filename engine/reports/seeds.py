@@ -12,7 +12,7 @@ from typing import Any
 
 from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, Contrast, of_mean, paired_by_seed, seeds_in_words
 from tidepool.engine.inference.significance import corrected
-from tidepool.engine.results.blocks import (
+from tidepool.engine.reports.blocks import (
     Block,
     Cell,
     Estimate,
@@ -25,7 +25,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.results.figures import Row, forest, scaled_gap
+from tidepool.engine.reports.figures import Row, forest, scaled_gap
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 

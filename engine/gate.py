@@ -16,23 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
-from tidepool.engine.config.freezing import load_frozen, with_overrides
+from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import user_providers
 from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint, is_loopback
 from tidepool.engine.registries import KINDS, PROVIDERS
-from tidepool.engine.results.blocks import money
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.plan import Plan, priced
+from tidepool.engine.reports.blocks import money
+from tidepool.engine.runtime.plans import Plan, priced
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import ReplySeals, trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.queries import search
-from tidepool.storage.states import BatchStatus
-from tidepool.storage.studies import batches_to_resume
 
 MOST_SHOWN = 20
 """servers that a question names one by one: more cannot be looked through, and are refused"""
@@ -160,9 +157,7 @@ def foreign(batch_id: str, frozen: str, study: Study) -> Admission:
     config = study.config
     package = KINDS.package_of(config.batch.kind)
     code = (*study.code(), *([f"the study kind of the installed package {package}"] if package else []))
-    return Admission(
-        batch_id, frozen, False, tuple(servers_of(config, load_kind(config.batch.kind).models(config))), code
-    )
+    return Admission(batch_id, frozen, False, tuple(servers_of(config, config.models())), code)
 
 
 def admit(connection: sqlite3.Connection, batch: sqlite3.Row, study: Study) -> Admission:
@@ -311,33 +306,6 @@ class TrustQuestion:
                 ("price", price if self.calls is None else f"{price} for the whole study ({self.calls:,} requests)")
             )
         return rows
-
-
-def question_about(
-    path: Path, reference: str, changes: Iterable[str] = (), plan: Plan | None = None
-) -> TrustQuestion | None:
-    """None where nothing need be asked before a batch, or its study, continues with these `--set` changes, or before `plan` is
-    made of it. Nothing in it is taken from what the file claims: not how much is answered already, nor what a model costs."""
-    from tidepool.engine.branching.replay import study_to_run
-
-    with reading(path) as connection:
-        references = [reference] if plan is not None else batches_to_resume(connection, reference)
-        rows = [batches.find_batch(connection, one) for one in references]
-        if plan is None and all(row["status"] == BatchStatus.COMPLETED for row in rows):
-            return None
-        stored = [load_frozen(row["config"]) for row in rows]
-        studies = [
-            study_to_run(connection, row, with_overrides(config, changes))
-            for row, config in zip(rows, stored, strict=True)
-        ]
-        admissions = [admit(connection, row, study) for row, study in zip(rows, studies, strict=True)]
-        jobs = [job for row in rows for job in batches.open_provider_batches(connection, row["number"])]
-    # Yes adopts the stored configs, so servers that `--set` replaces this time are shown as well.
-    admissions = judge_together(admissions, (*studies, *map(study_from, stored)))
-    run_id, name = str(rows[0]["id"]), str(rows[0]["name"])
-    plans = [(lambda study=study: plan or study.plan(), study.config) for study in studies]
-    waiting = sum(job["provider"] != "simulated" for job in jobs)
-    return question_for(run_id, name, admissions, plans, waiting)
 
 
 def question_for(

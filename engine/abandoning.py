@@ -11,13 +11,13 @@ from pathlib import Path
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotFound, NotTrusted, RunError
+from tidepool.engine.gate import refuse_changed
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderError
 from tidepool.engine.runtime.accounts import Account, Budget
 from tidepool.engine.runtime.batch_lifecycle import GIVE_UP_SECONDS, BatchLifecycle
 from tidepool.engine.runtime.context import RunContext, SharedRun
 from tidepool.engine.runtime.scheduler import BatchAssembly
-from tidepool.engine.trust.gate import refuse_changed
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import connect, reading, settle

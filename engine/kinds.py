@@ -15,7 +15,6 @@ from tidepool.engine.registries import KINDS, load_place
 
 if TYPE_CHECKING:
     from tidepool.engine.config.section import Section
-    from tidepool.engine.config.sections import FrozenConfig
     from tidepool.engine.studies.results import Results
     from tidepool.engine.studies.study import Study
 
@@ -65,13 +64,6 @@ class Kind:
     def results(self) -> "Results":
         """The reading half."""
         return cast("type[Results]", _loaded(self.results_class))()
-
-    def models(self, config: "FrozenConfig") -> set[str]:
-        """Every PROVIDER:MODEL that a study of this config may call."""
-        from tidepool.engine.config.section import models_named
-
-        models = models_named(config.settings, self.idle_roles(dict(config.settings)))
-        return models.union(*map(models_named, config.agents)) if self.people == "agents" else models
 
 
 def _loaded(item: Any) -> Any:

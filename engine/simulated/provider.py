@@ -29,8 +29,8 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
     ProviderSpec,
 )
-from tidepool.engine.providers.simulated.purchase_log import PurchaseLog
-from tidepool.engine.providers.simulated.responders import responder_for
+from tidepool.engine.simulated.purchase_log import PurchaseLog
+from tidepool.engine.simulated.responders import responder_for
 
 MINUTE = 60.0
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from tidepool.engine.call import Message, packed_vectors
-from tidepool.engine.providers.simulated.base import Responder, SimulatedReply, texts
+from tidepool.engine.simulated.base import Responder, SimulatedReply, texts
 from tidepool.engine.studies.mutation.operators import OPERATORS, REWRITER_SYSTEM
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
 from tidepool.engine.studies.mutation.rewards import JUDGE_SYSTEM

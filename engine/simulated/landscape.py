@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from tidepool.engine.providers.simulated.base import texts
+from tidepool.engine.simulated.base import texts
 
 MODEL = "solver-planted"
 HABIT = 0.75

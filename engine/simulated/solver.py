@@ -13,8 +13,8 @@ from functools import lru_cache
 from zlib import crc32
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, mix, texts
-from tidepool.engine.providers.simulated.landscape import Example, chance, habit, in_pairs, is_flat, read_prompt
+from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, mix, texts
+from tidepool.engine.simulated.landscape import Example, chance, habit, in_pairs, is_flat, read_prompt
 from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
 
 KIND, LEVEL = "logic", 3

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from tidepool.engine.call import Message
-from tidepool.engine.providers.simulated.base import Responder, SimulatedReply, mix, texts
+from tidepool.engine.simulated.base import Responder, SimulatedReply, mix, texts
 from tidepool.engine.studies.simulation.prompts import BIOGRAPHER, GO_ON, NARRATOR, OPENING
 from tidepool.engine.studies.simulation.prompts import JUDGE as JUDGE_SYSTEM
 

@@ -16,7 +16,7 @@ from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.inference.betting import ConfidenceSequence
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.stopping.statistics import Rule, Stopping
+from tidepool.engine.runtime.stop_results import Rule, Stopping
 
 # -- what a rule watches -----------------------------------------------------------------------------------------------
 

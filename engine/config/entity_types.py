@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from tidepool.engine.call import seed_of, stream
+from tidepool.engine.config.entities import Attribute, Entity, check_name, check_text, in_words, read_tree
 from tidepool.engine.config.problems import WrongValue, path_in_words, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.entities import Attribute, Entity, check_name, check_text, in_words, read_tree
 from tidepool.storage.file import reading
 from tidepool.storage.library import StoredType, list_types
 

@@ -1,0 +1,1 @@
+"""Pieces of reports that have no medium: blocks, figures, comparisons over seeds."""
