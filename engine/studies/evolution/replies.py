@@ -236,7 +236,7 @@ def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str
 # -- on a page -----------------------------------------------------------------------------------------------
 
 
-def mistakes(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
+def mistakes(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> list[Block]:
     """What the champion got wrong on held-out problems: a dozen to read, folded away."""
     champion = finalists(connection, batch["number"]).get("champion")
     if champion is None:
