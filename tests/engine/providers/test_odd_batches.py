@@ -52,7 +52,6 @@ async def with_batch(provider: str, act: Callable[[BatchApi, ProviderBatchTicket
 
 async def collected(api: BatchApi, ticket: ProviderBatchTicket, remote_id: str) -> tuple[ResultCollection, str]:
     found = ResultCollection(ticket)
-    found.begin_reading()
     try:
         async for result in api.results(remote_id):
             found.add(result)
