@@ -45,7 +45,7 @@ from tidepool.engine.results.so_far import headline_of
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.runtime.accounts import OpenAccounts
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.context import gc_tuned
+from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.session import RunControl, RunningBatch, Session, SessionOutcome, verdict
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys
@@ -220,6 +220,9 @@ async def resume_batch(
     for cell in cells:
         if not cell.ended:
             _allow(cell.admission, path, trust)
+    if stored[0].batch["origin"] is not None:
+        with reading(path) as connection:
+            cells = [replace(cells[0], study=study_to_run(connection, stored[0].batch, cells[0].study.config))]
     for cell in cells:
         if not cell.ended and cell.study.code():
             # In the folder where it lay when the batch was created or trusted: code imports what lies beside it.
@@ -251,7 +254,7 @@ def _judge_cells(
     for item in stored:
         batch, config = item.batch, with_overrides(load_frozen(item.batch["config"]), changes)
         ended = batch["status"] == BatchStatus.COMPLETED
-        study = study_to_run(connection, batch, config)
+        study = study_from(config)
         admission = admit(connection, batch, study)
         cells.append(_Cell(study, item.levels, item.replicate, str(batch["id"]), ended, admission))
     running = [cell for cell in cells if not cell.ended]
@@ -292,16 +295,18 @@ def question_about(
         if plan is None and all(row["status"] == BatchStatus.COMPLETED for row in rows):
             return None
         stored = [load_frozen(row["config"]) for row in rows]
-        studied = [
-            study_to_run(connection, row, with_overrides(config, changes))
-            for row, config in zip(rows, stored, strict=True)
-        ]
+        studied = [study_from(with_overrides(config, changes)) for config in stored]
         admissions = [admit(connection, row, study) for row, study in zip(rows, studied, strict=True)]
         jobs = [job for row in rows for job in batches.open_provider_batches(connection, row["number"])]
     # Yes adopts the stored configs, so servers that `--set` replaces this time are shown as well.
     admissions = judge_together(admissions, (*studied, *map(study_from, stored)))
     run_id, name = str(rows[0]["id"]), str(rows[0]["name"])
-    plans = [(lambda study=study: plan or study.plan(), study.config) for study in studied]
+
+    def plan_of(place: int) -> Plan:
+        with reading(path) as connection:
+            return study_to_run(connection, rows[place], studied[place].config).plan()
+
+    plans = [(lambda place=place: plan or plan_of(place), study.config) for place, study in enumerate(studied)]
     waiting = sum(job["provider"] != "simulated" for job in jobs)
     return question_for(run_id, name, admissions, plans, waiting)
 

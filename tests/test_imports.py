@@ -18,9 +18,16 @@ READS_STORED_TIMES = "simulation/exports.py"
 
 @cache
 def _imports(path: Path) -> frozenset[str]:
-    """Names that a file imports, in functions and for types too."""
+    """Names that a file imports, in functions too, but not for types alone."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    skipped = {id(inner) for node in for_types for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

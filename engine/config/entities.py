@@ -12,15 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field
-
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.problems import validated
-from tidepool.engine.config.section import Section
 from tidepool.engine.config.toml_files import parse_toml, read_text
 from tidepool.engine.errors import UsageError
 
@@ -63,8 +59,16 @@ def entity_from(record: object, where: str) -> Entity:
     """An entity out of a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
         raise UsageError(f"{where}: an entity is a table with a name.")
-    checked = validated(_Record, record, where)
+    from tidepool.engine.config.problems import validated
+
+    checked = validated(_record(), record, where)
     return Entity(checked.name, checked.description.strip(), checked.attributes)
+
+
+def stored_entity(record: Mapping[str, Any]) -> Entity:
+    """An entity of a frozen config, for whoever only reads: attributes of a changed file that are no values are left out."""
+    attributes = {name: value for name, value in record["attributes"].items() if isinstance(value, Attribute)}
+    return Entity(record["name"], record["description"], attributes)
 
 
 def checked_name(name: object, where: str, *key: str) -> str:
@@ -115,21 +119,28 @@ def _without_nothing(value: object) -> object:
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value or {}
 
 
-class _Record(Section):
-    """An entity as a file or a config writes it."""
+@cache
+def _record() -> Any:
+    """An entity as a file or a config writes it. Made when one is checked: reading results does without pydantic."""
+    from pydantic import AfterValidator, BeforeValidator, Field
 
-    other_names: ClassVar = " Anything of your own goes under attributes."
+    from tidepool.engine.config.section import Section
 
-    name: Annotated[Any, AfterValidator(check_name)]
-    description: Annotated[str, BeforeValidator(lambda text: text or ""), AfterValidator(check_text)] = ""
-    attributes: Annotated[
-        dict[Annotated[str, AfterValidator(check_name)], Annotated[Any, AfterValidator(_check_attribute)]],
-        BeforeValidator(_without_nothing),
-        Field(max_length=ceilings.ATTRIBUTES),
-    ] = Field(default_factory=dict)
-    id: Any = None
-    """the library's own, and so is the type: a file that carries them is still fine"""
-    type: Any = None
+    class Record(Section):
+        other_names: ClassVar = " Anything of your own goes under attributes."
+
+        name: Annotated[Any, AfterValidator(check_name)]
+        description: Annotated[str, BeforeValidator(lambda text: text or ""), AfterValidator(check_text)] = ""
+        attributes: Annotated[
+            dict[Annotated[str, AfterValidator(check_name)], Annotated[Any, AfterValidator(_check_attribute)]],
+            BeforeValidator(_without_nothing),
+            Field(max_length=ceilings.ATTRIBUTES),
+        ] = Field(default_factory=dict)
+        id: Any = None
+        """the library's own, and so is the type: a file that carries them is still fine"""
+        type: Any = None
+
+    return Record
 
 
 def refuse_duplicates(entities: Iterable[Entity], where: str) -> None:

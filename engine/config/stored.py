@@ -1,17 +1,14 @@
 """A batch's config as its file keeps it, for those who only read results.
 
 Statistics need a handful of its values. Loading and checking the whole takes longer than counting a small batch, and nothing is asked or
-written because of what it says. So the plain values are at hand, and the checked config on demand.
+written because of what it says. So only the plain values are read.
 """
 
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.errors import UsageError
-
-if TYPE_CHECKING:
-    from tidepool.engine.config.sections import FrozenConfig
 
 
 def stored_sections(text: str) -> dict[str, Any]:
@@ -35,10 +32,3 @@ class StoredConfig:
     def sections(self) -> dict[str, Any]:
         """The plain values by section and key, unchecked."""
         return stored_sections(self._text)
-
-    @cached_property
-    def checked(self) -> "FrozenConfig":
-        """The whole config; what is wrong with it is told by its keys."""
-        from tidepool.engine.config.freezing import load_frozen
-
-        return load_frozen(self._text)

@@ -106,7 +106,7 @@ def _batches(batches: Summaries) -> Block:
 
 def _figures(batches: Summaries) -> Iterator[Block]:
     """Those of the whole come first, then those of its parts."""
-    by_batch = [results_shown(batch).figures(batch["statistics"]) for batch in batches]
+    by_batch = [results_shown(batch).figures(batch.get("statistics", {})) for batch in batches]
     names = sorted(dict.fromkeys(name for figures in by_batch for name in figures), key=lambda name: ": " in name)
     rows = [(name, *(figures.get(name, Number(None)) for figures in by_batch)) for name in names]
     yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)

@@ -6,10 +6,8 @@ moment it is released, not when it wakes up, so the count never passes through a
 wait that are counted the same way: a request that another batch of the study is asking already, and the window of units in memory."""
 
 import asyncio
-import gc
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -263,27 +261,6 @@ class UnitWindow:
         for tasks, future in urgent:
             tasks.release(future, None)
         return bool(urgent)
-
-
-_usual_thresholds: list[tuple[int, int, int]] = []
-"""of the runs under way: the last one that ends restores the first"""
-
-
-@contextmanager
-def gc_tuned() -> Iterator[None]:
-    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third.
-
-    What was there before is frozen as it is: collecting it first would cost a small study more than the study.
-    """
-    _usual_thresholds.append(gc.get_threshold())
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*_usual_thresholds.pop())
-        if not _usual_thresholds:
-            gc.unfreeze()
 
 
 # -- context -----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any
 
 from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.errors import UsageError
-from tidepool.engine.runtime.context import gc_tuned
+from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.worker import Worker
 from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool, first_line
 

@@ -15,19 +15,17 @@ from statistics import fmean, variance
 from typing import Any
 
 from tidepool.engine.call import expected_tokens
-from tidepool.engine.inference.contrasts import Contrast, of_mean, of_pairs
-from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.inference.intervals import Interval, wilson
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
 from tidepool.engine.studies.evolution.fitness import Replies, mean_metrics
 from tidepool.engine.studies.evolution.grader import Marks, Paper
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.records import by_problem_contrast
 from tidepool.engine.studies.evolution.strategies import SEED, seeds_of
 from tidepool.engine.studies.evolution.variation import elites
 
 LEVEL = 0.05
-Scores = Sequence[float | None]
-"""by held-out problem; None: not answered"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,6 @@ def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[st
     if found.p_value is not None and found.p_value <= LEVEL and found.difference:
         better = "champion" if found.difference > 0 else "baseline"
     return {**found.as_json(), "pairs": found.clusters, "better": better}
-
-
-def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:
-    """Problem by problem; one that a side was not answered says nothing. None where there are none."""
-    both = zip(first, second, strict=True)
-    return of_pairs(numpy.array([left - right for left, right in both if left is not None and right is not None]))
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:

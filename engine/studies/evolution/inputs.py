@@ -151,8 +151,8 @@ def _source(key: str, name: str, folder: Path) -> Source:
         message = f"{shown!r} is a folder: name one file in it, and that of the held-out problems with judge_from"
         raise UsageError(f"{message}. Problems come from {FORMATS}.", where)
     if not path.is_file():
-        missing = f"neither a built-in set ({', '.join(SETS)}) nor a file" if key == "problems" else "no file"
-        message = f"evolution.{key} is {shown!r}: {missing}: there is no {path}. Problems come from {FORMATS}"
+        built_in = f" It is no built-in set ({', '.join(SETS)}) either." if key == "problems" else ""
+        message = f"evolution.{key}: There is no file {shown!r} ({path}).{built_in} Problems come from {FORMATS}"
         raise UsageError(f'{message}, e.g. JSONL with {{"question": …, "answer": …}} on each line.', where)
     return Source(shown, path, where)
 

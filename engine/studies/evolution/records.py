@@ -3,10 +3,12 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tidepool.engine.inference.contrasts import Contrast, of_pairs
+from tidepool.engine.inference.grouped import numpy
 from tidepool.storage.queries.learning import genomes_in_order
 from tidepool.storage.queries.summary import findings
 
@@ -15,6 +17,15 @@ RESULT = "result"
 VALIDATION = "validation"
 ACCURACY = "held-out accuracy"
 """the measure by which evolutions are compared"""
+Scores = Sequence[float | None]
+"""by held-out problem; None: not answered"""
+
+
+def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:
+    """Problem by problem; one that a side was not answered says nothing. None where there are none."""
+    both = zip(first, second, strict=True)
+    return of_pairs(numpy.array([left - right for left, right in both if left is not None and right is not None]))
+
 
 REASONS = {
     "answer": "told an answer",

@@ -18,8 +18,7 @@ from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, Figure, Headline, KindMethods, Number
 from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
 from tidepool.engine.studies.evolution import methods, report, statistics
-from tidepool.engine.studies.evolution.final_test import Scores, by_problem_contrast
-from tidepool.engine.studies.evolution.records import ACCURACY, RESULT, VALIDATION
+from tidepool.engine.studies.evolution.records import ACCURACY, RESULT, VALIDATION, Scores, by_problem_contrast
 from tidepool.engine.studies.evolution.replies import mistakes
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.results import Batch, Results, Statistics

@@ -8,11 +8,10 @@ from math import comb
 from typing import Any
 
 from tidepool.engine.coding.statistics import with_coding
-from tidepool.engine.config.entities import in_words
+from tidepool.engine.config.entities import in_words, stored_entity
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
-from tidepool.engine.studies.simulation.casting import cast_from
 from tidepool.engine.studies.simulation.measures import (
     MEASURES,
     UNBOUNDED,
@@ -73,7 +72,7 @@ class SimulationStatistics(Statistics):
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
     settings = config.sections["simulation"]
-    entities = [member.entity for member in cast_from(config.sections["entities"])]
+    entities = list(map(stored_entity, config.sections["entities"]))
     possible = comb(len(entities), settings["interaction_size"])
     tally = SpeechTally(repeated=settings["num_simulations"] > possible)
     for page in spoken_in_pages(connection, batch["number"]):

@@ -63,6 +63,7 @@ def test_a_batch_outlives_the_api_that_started_it(tidepool: Tidepool, database: 
         batch_id = client.post(PATH, json=body(num_simulations=50, service=SLOW)).json()["data"]["id"]
         other_id = client.post(PATH, json=body(model="ollama:nothing")).json()["data"]["id"]
         waited(lambda: query(database, "SELECT count(*) FROM call")[0][0] > 1)
+        waited(lambda: status(client, other_id) == "failed")
     answered = query(database, "SELECT count(*) FROM call")[0][0]
     with served(tidepool) as client:
         assert status(client, batch_id) == "in_progress"
@@ -71,7 +72,6 @@ def test_a_batch_outlives_the_api_that_started_it(tidepool: Tidepool, database: 
         assert client.post(f"{PATH}/{batch_id}/stop").status_code == 202
         waited(lambda: status(client, batch_id) == "interrupted")
         assert client.delete(f"{PATH}/{batch_id}").status_code == 200
-        waited(lambda: status(client, other_id) == "failed")
         assert client.get(f"{PATH}/{other_id}").json()["data"]["reason"], "it could not start, and says why"
         assert client.delete(f"{PATH}/{other_id}").status_code == 200
         assert client.get(PATH).json() == {"status": "success", "data": []}

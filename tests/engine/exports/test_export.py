@@ -131,7 +131,12 @@ async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str
     from arro3.io import read_parquet
 
     written = export_batch(database, batch, "parquet", tmp_path)
-    assert [path.name for path in written] == ["messages.parquet", "outcomes.parquet", "verdicts.parquet"]
+    assert [path.name for path in written] == [
+        "messages.parquet",
+        "outcomes.parquet",
+        "verdicts.parquet",
+        "measures.parquet",
+    ]
     found = read_parquet(str(written[1])).read_all()
     stored = query(
         database,

@@ -11,7 +11,6 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from tidepool.engine.inference.distributions import fewest_expected
 from tidepool.engine.inference.grouped import Grouped, counted, distinct_number, numbered
@@ -21,8 +20,6 @@ from tidepool.engine.inference.intervals import (
     interval_over,
     p_value_of,
     rates_of,
-    share_interval,
-    values_needed,
     wilson,
 )
 
@@ -121,28 +118,6 @@ def test_the_p_value_is_where_the_interval_touches() -> None:
 
 
 # -- shares ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (5, 20), (40, 80), (90, 90)])
-def test_independent_values_have_wilsons_interval(successes: int, trials: int) -> None:
-    expected = proportion_confint(successes, trials, method="wilson")
-    assert share_interval(successes, trials) == pytest.approx(expected)
-    if 0 < successes < trials:
-        assert Rate(successes / trials, trials, math.inf, trials).interval() == pytest.approx(expected)
-    assert share_interval(0, 0) == (0, 1)
-
-
-@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (5, 10), (30, 100), (99, 100)])
-def test_after_the_values_needed_the_interval_is_just_narrow_enough(successes: int, trials: int) -> None:
-    share = successes / trials
-    total = trials + values_needed(Rate(share, trials, 9, trials), 0.05)
-    low, high = wilson(share, total, 1.96)
-    assert high - low <= 0.1001
-    if total > trials:
-        low, high = wilson(share, total - 2, 1.96)
-        assert high - low > 0.0999
-    half_as_sure = values_needed(Rate(0.5, 50, 49, 100), 0.05)
-    assert 100 + half_as_sure == 2 * (100 + values_needed(Rate(0.5, 100, 99, 100), 0.05))
 
 
 # -- means over units that overlap -------------------------------------------------------------------------------

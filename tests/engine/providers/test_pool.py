@@ -18,7 +18,7 @@ from tidepool.engine.providers.errors import ProviderComplaint, diagnose
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.provider import EndpointProvider
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 MODEL = "llama3.2"

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.reports.blocks import Figure, Words
 from tidepool.engine.results.comparing import compare, comparison_blocks
-from tidepool.engine.studies.evolution.comparison import _compared
+from tidepool.engine.studies.evolution.results import _compared
 from tidepool.tui.command.commands.read import print_comparison
 from tidepool.tui.drawing.text import console
 

@@ -12,7 +12,6 @@ from scipy import stats
 from tests.engine.studies.evolution.running import run, study
 from tests.support.command import Tidepool
 from tests.support.state import query
-from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.reports.blocks import Table, text_of
@@ -50,7 +49,7 @@ STATISTICS: dict[str, Any] = {"generations": [], "genomes": {"total": 0, "missin
 
 
 def told(statistics: dict[str, Any] | None = None, **settings: Any) -> str:
-    config = StoredConfig(json.dumps({"evolution": EvolutionSettings(**settings).model_dump()}), load_frozen)
+    config = StoredConfig(json.dumps({"evolution": EvolutionSettings(**settings).model_dump()}))
     found = methods({}, config, {**STATISTICS, **(statistics or {})}, sqlite3.connect(":memory:"))
     return " ".join((*found.design, *found.measures, *found.analysis))
 

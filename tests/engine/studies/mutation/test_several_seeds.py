@@ -9,7 +9,7 @@ from tidepool import run_batch
 from tidepool.engine.reports.blocks import Figure, Words
 from tidepool.engine.reports.seeds import Group, seed_differences
 from tidepool.engine.results.comparing import compare, comparison_blocks
-from tidepool.engine.studies.mutation.statistics import RUNS
+from tidepool.engine.studies.mutation.results import RUNS
 
 
 def group(learner: str, rewards: list[float], baseline: list[float] | None = None, **settings: object) -> Group:

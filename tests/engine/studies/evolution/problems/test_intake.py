@@ -70,7 +70,7 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
         ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
         ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
         ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
-        ({"judge_from": "none.jsonl"}, "judge_from", "judge_from is 'none.jsonl': no file: there is no"),
+        ({"judge_from": "none.jsonl"}, "judge_from", "judge_from: There is no file 'none.jsonl'"),
         ({"judge_from": "."}, "judge_from", "is a folder: name one file in it"),
         ({"judge_from": "all.jsonl"}, "problems", "has 0 different problems"),
         ({"problems": "arithmetic", "judge_from": "all.jsonl"}, "problems", "the built-in set 'arithmetic'"),
