@@ -87,7 +87,7 @@ CASES = [
     (evolution(seed_prompts=[" "]), ("evolution", "seed_prompts"), "empty prompt"),
     (evolution(elite_size=4, population_size=4), ("evolution", "elite_size"), "no room for children"),
     (evolution(weights=dict.fromkeys(WEIGHTS, 0.0)), ("evolution", "weights"), "are all 0"),
-    (evolution(problems="none.jsonl"), ("evolution", "problems"), "neither a built-in set"),
+    (evolution(problems="none.jsonl"), ("evolution", "problems"), "no built-in set"),
     (mutation(encoder="lexical"), ("mutation", "encoder"), "neither PROVIDER:MODEL nor a preset"),
     (mutation(encoder="anthropic:x"), ("mutation", "encoder"), "no embeddings"),
     (mutation(num_mini_batch=33, num_steps=1), ("mutation", "num_mini_batch"), "the steps of an update"),

@@ -15,7 +15,7 @@ async def test_failures_are_told_by_reason_with_where_to_read_the_first(database
 
 async def test_the_latency_is_that_of_live_calls_alone(database: Path) -> None:
     """Some of what a provider batch was to answer expires there and goes live."""
-    slow = {"batch_expire_rate": 0.2, "latency": 0.02}
+    slow = {"batch_expire_rate": 0.4, "latency": 0.02}
     summary = await run_batch(panel(num_simulations=6, n_turns=2, service="auto", simulated=slow), database)
     assert "batch+live" in {wave["transport"] for wave in summary["waves"]} and not summary["failures"]
     assert 0.02 <= summary["performance"]["mean_latency"] < 0.2
