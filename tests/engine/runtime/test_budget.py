@@ -212,7 +212,7 @@ async def test_a_rescued_order_keeps_its_reservation_until_it_ends(stage: Stage)
 async def test_a_budget_with_an_unknown_price_is_refused_before_anything_is_written(
     stage: Stage, database: Path
 ) -> None:
-    with pytest.raises(UsageError, match="the price of simulated:.* is not known"):
+    with pytest.raises(UsageError, match=r"the price of simulated:\w+ is not known"):
         await stage.run(units(2, talk(1)), ScriptedProvider(tag=None), budget_usd=1.0)
     with pytest.raises(UsageError, match="not known"):
         await stage.run(units(2, talk(1)), ScriptedProvider(tag=None), simulated={"budget_usd": 1.0})

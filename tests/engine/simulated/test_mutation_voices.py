@@ -93,7 +93,7 @@ def test_the_judge_grades_by_the_share_of_the_reference_that_is_there(answer: st
 
 
 def test_the_documentation_shows_the_table_as_it_is() -> None:
-    text = (Path(__file__).parents[4] / "docs" / "mutation.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "mutation.md").read_text(encoding="utf-8")
     for kind, effects in EFFECTS.items():
         row = next(line for line in text.splitlines() if line.startswith(f"| {kind} |"))
         shown = [float(cell.replace("−", "-")) for cell in re.findall(r"[+−]?\d\.\d\d", row)]

@@ -5,7 +5,7 @@ import pytest
 from tests.engine.simulated.playing import NAMED, rates
 from tidepool.engine.simulated.personas import PERSONAS, traits_of
 
-DOC = Path(__file__).parents[4] / "docs" / "simulated.md"
+DOC = Path(__file__).parents[3] / "docs" / "simulated.md"
 TOLERANCE = 5.0
 
 

@@ -10,7 +10,7 @@ from tidepool.engine.simulated.solver import read_options, solve
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
-REVIEWS = Path(__file__).parents[4] / "examples" / "reviews.csv"
+REVIEWS = Path(__file__).parents[3] / "examples" / "reviews.csv"
 LABELS = ("mixed", "negative", "positive")
 
 
