@@ -142,7 +142,7 @@ async def _a_broken_file_and_a_sound_one(app: TidepoolApp, pilot: Pilot[None], p
     assert "Which file?" in screen_text(app)
     await write(pilot, str(broken), "#path")
     await press(pilot, "enter", until=ErrorDialog)
-    assert "row 3, column 'name'" in app.screen.message  # type: ignore[attr-defined]
+    assert "row 3: name" in app.screen.message  # type: ignore[attr-defined]
     await press(pilot, "escape", until=ImportDialog)
     assert app.screen.query_one("#path", Input).value == str(broken)
     assert len(entities(path)) == 3

@@ -60,13 +60,13 @@ async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path, 
             await pilot.press("3")
             await until(pilot, lambda: "■" in "".join(rows_text(app.screen.query_one(Wavefront))), "an answered cell")
             await until(pilot, lambda: "▸" in "".join(rows_text(app.screen.query_one(Wavefront))), "a cell in flight")
-            await until(pilot, lambda: "so far, n = " in text_of(app.screen.query_one(Gauges)), "a finding")
-            await press(pilot, "4", until="so far, n = ")
+            await until(pilot, lambda: "so far, " in text_of(app.screen.query_one(Gauges)), "a finding")
+            await press(pilot, "4", until="so far, ")
             assert "p-value" not in screen_text(app) and "Statistics in full come at its end" in screen_text(app)
             seen = screen_text(app)
             await until(pilot, lambda: found_in(screen_text(app)) > found_in(seen), "more, by itself")
             await pilot.press("r")
-            await until(pilot, lambda: "so far, n = " not in screen_text(app), "the statistics in full")
+            await until(pilot, lambda: "so far, " not in screen_text(app), "the statistics in full")
             await pilot.press("r", "3")
         finally:
             process.send_signal(signal.SIGINT)
@@ -76,7 +76,7 @@ async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path, 
 
 def found_in(screen: str) -> int:
     """Conversations that the finding rests on."""
-    return int(screen.partition("so far, n = ")[2].split()[0].replace(",", "") or 0)
+    return int(screen.partition("so far, ")[2].split()[0].replace(",", "") or 0)
 
 
 async def test_a_batch_is_stopped_after_a_question_and_another_killed_and_resumed(tmp_path: Path, path: Path) -> None:

@@ -143,8 +143,8 @@ class ChoiceEditor(Select[str]):
             self.value = option or Select.NULL
 
     def on_key(self, event: events.Key) -> None:
-        """No letter goes further: above, digits are the keys of other places."""
-        if event.is_printable:
+        """No letter goes further: above, digits are the keys of other places. Space opens the list."""
+        if event.is_printable and event.key != "space":
             event.stop()
 
     @property
