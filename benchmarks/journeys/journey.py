@@ -74,7 +74,7 @@ STUDIES: Mapping[str, Study] = {
             Typed("Problems at the end", "validation_problems", "4"),
         ),
         "genomes",
-        "held out",
+        "champion on held-out",
         " completed, 0 failed",
         (
             ("Statistics", ("on problems never used for selection",)),
@@ -90,7 +90,7 @@ STUDIES: Mapping[str, Study] = {
             Typed("Share held out", "heldout", "0.1", group="Learning"),
         ),
         "episodes",
-        "held-out reward",
+        "reward of the policy",
         " completed, 0 failed",
         (
             ("Statistics", ("reward on held-out queries",)),

@@ -11,6 +11,7 @@ from tidepool.engine.reports.blocks import Block, Estimate, Figure, Headline, Nu
 from tidepool.engine.results.summary import statistics_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.units import only_first_units
+from tidepool.storage.states import BatchStatus
 
 MOST_UNITS = 2_000
 
@@ -38,7 +39,9 @@ def headline_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> str | Non
 
 
 def stored_headline(batch: sqlite3.Row) -> Headline | None:
-    """None where there is none, or a stranger wrote something else there."""
+    """None where there is none, where the batch runs again, or where a stranger wrote something else there."""
+    if batch["status"] == BatchStatus.IN_PROGRESS:
+        return None
     try:
         headline = from_json(json.loads(batch["headline"] or "null"))
     except (TypeError, ValueError, LookupError, RecursionError):

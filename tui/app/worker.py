@@ -29,7 +29,7 @@ def so_far(job: dict[str, Any]) -> Any:
     """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
     from tidepool.engine.reports.blocks import as_json
     from tidepool.engine.reports.figures import assign_places
-    from tidepool.engine.results.so_far import findings_so_far
+    from tidepool.engine.results.so_far import findings_so_far, stored_headline
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.queries.lists import everybody
@@ -41,6 +41,7 @@ def so_far(job: dict[str, Any]) -> Any:
         if study is None:
             batch = find_batch(connection, job["batch"])
             headline, blocks = findings_so_far(connection, batch)
+            headline = stored_headline(batch) or headline
             blocks = list(assign_places(blocks, everybody(connection, batch["number"])))
         else:
             headline, cells = None, cells_of(connection, study.id)[:MOST_CELLS]
