@@ -4,6 +4,7 @@ A study is made of a frozen config. It says how many calls it will take (`plan`)
 models. Resume, cache, provider batches, budget and limits are the engine's. What came out is told by the other half, `Results`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tidepool.engine.studies.branches import BranchKind
 
 
-class Study:
+class Study(ABC):
     """A kind needs `plan` and `play`; the rest has defaults that fit a small study."""
 
     branches: "BranchKind | None" = None
@@ -41,13 +42,13 @@ class Study:
         """
         return config
 
+    @abstractmethod
     def plan(self) -> "Plan":
         """Units, waves, calls and tokens, before anything is called."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def play(self, run: "BatchRun") -> None:
         """The study itself."""
-        raise NotImplementedError
 
     def code(self) -> tuple[str, ...]:
         """What it runs on this machine that is no part of Tidepool or of an installed package, in words: asked about before a
@@ -57,6 +58,7 @@ class Study:
     def find_code(self, folders: Sequence[Path]) -> None:
         """Looks for that code in these folders, and raises before anything is bought if it cannot be run. Called only for a
         batch of the user's own."""
+        return None
 
     def first_requests(self) -> "Iterable[Call]":
         """What participants and judge are first asked: a plan warns if simulated models read no difference between cells."""
