@@ -55,10 +55,9 @@ class Study(ABC):
         batch of a stranger's file goes on."""
         return ()
 
-    def find_code(self, folders: Sequence[Path]) -> None:
+    def find_code(self, folders: Sequence[Path]) -> None:  # noqa: B027: most kinds have no code of their own
         """Looks for that code in these folders, and raises before anything is bought if it cannot be run. Called only for a
         batch of the user's own."""
-        return None
 
     def first_requests(self) -> "Iterable[Call]":
         """What participants and judge are first asked: a plan warns if simulated models read no difference between cells."""
