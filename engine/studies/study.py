@@ -55,7 +55,7 @@ class Study(ABC):
         batch of a stranger's file goes on."""
         return ()
 
-    def find_code(self, folders: Sequence[Path]) -> None:  # noqa: B027: most kinds have no code of their own
+    def find_code(self, folders: Sequence[Path]) -> None:  # noqa: B027
         """Looks for that code in these folders, and raises before anything is bought if it cannot be run. Called only for a
         batch of the user's own."""
 
