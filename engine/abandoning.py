@@ -12,14 +12,14 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotFound, NotTrusted, RunError
 from tidepool.engine.gate import refuse_changed
-from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.endpoint import open_provider
 from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderError
 from tidepool.engine.runtime.accounts import Account, Budget
 from tidepool.engine.runtime.batch_lifecycle import GIVE_UP_SECONDS, BatchLifecycle
 from tidepool.engine.runtime.context import RunContext, SharedRun
 from tidepool.engine.runtime.scheduler import BatchAssembly
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage import batches, locks
+from tidepool.storage import batches
 from tidepool.storage.file import connect, reading, settle
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.purchases import ProviderBatchBook
@@ -76,7 +76,7 @@ async def give_up(path: Path, reference: str, order_reference: str) -> Abandoned
             f"batch {order.remote_id or order.id} is part of it is only the file's word, and it might be one of another "
             f"study of yours: it was not cancelled. If the batch is yours: tidepool trust add {batch_id}"
         )
-    with locks.holding(path, batch_id):
+    with batches.holding(path, batch_id):
         refuse_changed(path, batch_id, batch["config"])
         try:
             return await _abandon(path, batch_id, config, order)

@@ -91,8 +91,8 @@ def replay(conversations: int, folder: Path) -> dict[str, float]:
     """Answers read back on resume: a finished batch is reopened and taken up again."""
     from sqlmodel import update
 
+    from tidepool.storage.db import execute
     from tidepool.storage.file import writing
-    from tidepool.storage.sql import execute
     from tidepool.storage.states import BatchStatus
     from tidepool.storage.tables import Batch
 

@@ -27,7 +27,7 @@ from tidepool.engine.runtime.plans import Plan, priced
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import ReplySeals, trust_record
-from tidepool.storage import batches, locks
+from tidepool.storage import batches
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.queries import search
 
@@ -217,7 +217,7 @@ def omitted_keys(batch_id: str, frozen: str) -> list[str]:
 
 def adopt(path: Path, batch_id: str, config: str) -> None:
     """Makes the batch the user's own with this very config, as it was shown, while its lock is held."""
-    with locks.holding(path, batch_id):
+    with batches.holding(path, batch_id):
         origin = refuse_changed(path, batch_id, config)["origin"]
         search.drop(path)  # its search index was filled by another program
         frozen = load_frozen(config)

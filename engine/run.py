@@ -5,9 +5,11 @@ accounts, budget, limits, waves, provider batches and one lock.
 """
 
 import asyncio
+import gc
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -38,19 +40,18 @@ from tidepool.engine.gate import (
     rewrite_configs,
     servers_to_name,
 )
-from tidepool.engine.planned_calls import Plan
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.so_far import headline_of
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.runtime.accounts import OpenAccounts
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.runtime.session import RunControl, RunningBatch, Session, SessionOutcome, verdict
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage import batches, locks, studies
+from tidepool.storage import batches, studies
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
 
@@ -360,7 +361,7 @@ class _Run:
             accounts.name_batch(run_id)
             turns = self._turns(batch_ids, servers)
             session = Session(self.path, run_id, turns, accounts, self.control, self._end_batch)
-            with locks.holding(self.path, run_id), gc_tuned():
+            with batches.holding(self.path, run_id), gc_tuned():
                 await asyncio.to_thread(self._begin, turns, accounts)
                 self._tell(BatchStarted(run_id, configs[0].batch.kind, self.name, turns[0].resumed))
                 outcomes = await session.run(self._play)
@@ -499,3 +500,24 @@ def shared_config(configs: Sequence[FrozenConfig]) -> FrozenConfig:
 def _places(name: str, section: ProviderSettings) -> dict[str, Any]:
     keys = section.model_dump(exclude_unset=True)
     return {str(key): keys[str(key)] for *_, key in foreign_provider_keys({"providers": {name: keys}})}
+
+
+_usual_thresholds: list[tuple[int, int, int]] = []
+"""of the runs under way: the last one that ends restores the first"""
+
+
+@contextmanager
+def gc_tuned() -> Iterator[None]:
+    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third.
+
+    What was there before is frozen as it is: collecting it first would cost a small study more than the study.
+    """
+    _usual_thresholds.append(gc.get_threshold())
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*_usual_thresholds.pop())
+        if not _usual_thresholds:
+            gc.unfreeze()

@@ -15,8 +15,7 @@ from tidepool.engine.config.endpoints import refuse_retired, resolve_model
 from tidepool.engine.config.loading import user_providers
 from tidepool.engine.config.sections import Providers, Service
 from tidepool.engine.errors import RunError
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import scrub_keys
+from tidepool.engine.providers.endpoint import open_provider, scrub_keys
 from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from tidepool.storage import db
 from tidepool.storage.errors import BatchLocked
-from tidepool.storage.file import value_of, writing
-from tidepool.storage.lock_files import is_held
+from tidepool.storage.file import is_held, value_of, writing
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.text import storable
 

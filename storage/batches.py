@@ -6,17 +6,18 @@ Short synchronous transactions; what happens thousands of times a second is the 
 import json
 import re
 import secrets
+import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidepool.storage import db, locks
+from tidepool.storage import db
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
-from tidepool.storage.file import reading, settle, value_of, writing
-from tidepool.storage.lock_files import BATCH_ID, is_held
+from tidepool.storage.file import BATCH_ID, is_held, lock_path, reading, settle, value_of, writing
 from tidepool.storage.queries import search
 from tidepool.storage.states import (
     IN_FLIGHT,
@@ -33,6 +34,10 @@ from tidepool.storage.states import (
     unit_range,
 )
 from tidepool.storage.text import one_line, storable
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
 
 MOST_BATCHES = 1 << 30
 """that a file can have had: a unit's id holds its batch's number"""
@@ -71,7 +76,7 @@ def insert_batch(
         name=batch.name,
         description=batch.description,
         seed=batch.seed,
-        host=locks.host_name(),
+        host=host_name(),
         config=batch.config,
         version=batch.version,
         created_at=time.time(),
@@ -172,7 +177,7 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     """True while a process runs the batch: by its lock on this host, by its heartbeat elsewhere."""
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
-    if batch["host"] == locks.host_name():
+    if batch["host"] == host_name():
         return is_held(path, str(batch["study_id"] or batch["id"]))
     # By its age, which a clock that was set back makes negative; and a file may claim any moment.
     return bool(abs(time.time() - progress["heartbeat_at"]) <= STALE_SECONDS)
@@ -188,7 +193,7 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
             status=BatchStatus.IN_PROGRESS,
             **dict.fromkeys(("reason", "stop_code", "finished_at")),
             paused=False,
-            host=locks.host_name(),
+            host=host_name(),
             simulated=simulated,
         )
         db.change(connection, db.Progress, {"batch_number": number}, heartbeat_at=time.time(), replayed=0)
@@ -355,7 +360,7 @@ def refuse_running(path: Path, reference: str) -> sqlite3.Row:
 def delete_batch(path: Path, reference: str) -> str:
     """Under the batch's lock, so that nobody begins to run what is being removed."""
     batch_id = str(refuse_running(path, reference)["id"])
-    with locks.holding(path, batch_id), writing(path) as connection:
+    with holding(path, batch_id), writing(path) as connection:
         delete_rows(connection, find_batch(connection, batch_id)["number"])
     settle(path)
     return batch_id
@@ -396,3 +401,72 @@ def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> 
         }
         for row in rows
     ]
+
+
+# -- Locks -------------------------------------------------------------------------------------------------------------
+
+
+HEARTBEAT_SECONDS = 1.0
+PROBE_SECONDS = 1.0
+"""longer than anyone holds a lock merely to ask whether it is free"""
+
+
+def host_name() -> str:
+    """What this machine is called in a batch's row."""
+    return socket.gethostname()
+
+
+@contextmanager
+def holding(path: Path, batch_id: str) -> Iterator[None]:
+    """Holds the lock of a batch, or of the study it is a part of; raises BatchLocked at once where somebody else does.
+
+    The lock frees itself when its process dies, however it dies, and does not travel with a copy. The lock file is removed by its
+    holder before it lets go; `filelock` tries again where it locked a file that had just been removed.
+    """
+    _refuse_second_host(path, batch_id)
+    where = lock_path(path, _locked_as(path, batch_id))
+    lock = _acquired(where, batch_id)
+    try:
+        yield
+    finally:
+        where.unlink(missing_ok=True)
+        lock.release()
+
+
+def _locked_as(path: Path, batch_id: str) -> str:
+    """All batches of a study are run together, under one lock that has the study's id."""
+    with reading(path) as connection:
+        return value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,)) or batch_id
+
+
+def _acquired(lock_file: Path, batch_id: str) -> "FileLock":
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_file, timeout=PROBE_SECONDS)
+    try:
+        lock.acquire(poll_interval=0.01)
+    except Timeout:
+        raise BatchLocked(
+            f"Batch {batch_id} is being run by another process. Watch it with `tidepool show {batch_id}`, "
+            f"or end it with `tidepool stop {batch_id}`."
+        ) from None
+    return lock
+
+
+def _refuse_second_host(path: Path, batch_id: str) -> None:
+    """OS locks do not cross a network share: there the heartbeat tells, watched rather than compared by clocks."""
+    query = (
+        "SELECT b.host, b.status, p.heartbeat FROM batch b JOIN progress p ON p.batch_number = b.number "
+        "WHERE b.id = ? OR b.study_id = ? ORDER BY b.status = 'in_progress' DESC"
+    )
+    with reading(path) as connection:
+        before = connection.execute(query, (batch_id, batch_id)).fetchone()
+        if before is None or before["status"] != BatchStatus.IN_PROGRESS or before["host"] in (None, host_name()):
+            return
+        time.sleep(3 * HEARTBEAT_SECONDS)
+        after = connection.execute(query, (batch_id, batch_id)).fetchone()
+    if after["heartbeat"] != before["heartbeat"]:
+        raise BatchLocked(
+            f"Batch {batch_id} is being run on the host {before['host']}, which shares this file. "
+            "Stop it there, or work on a copy of the file."
+        )

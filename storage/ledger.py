@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func
 from sqlalchemy.dialects.sqlite import insert
-from sqlmodel import SQLModel, col, update
+from sqlmodel import SQLModel, col, select, update
 
-from tidepool.storage.sql import compile_statement, insert_into, table_of, update_by
-from tidepool.storage.states import CallStatus, FinishReason, Source, UnitStatus, unit_id
+from tidepool.storage.states import IN_FLIGHT, BatchStatus, CallStatus, FinishReason, Source, UnitStatus, unit_id
 from tidepool.storage.tables import (
     Answer,
+    Batch,
     Call,
+    Control,
     Finding,
     Genome,
     Judgement,
@@ -34,12 +35,13 @@ from tidepool.storage.tables import (
     Prompt,
     Record,
     SitOut,
+    Surplus,
     TrainingUpdate,
     Unit,
     Wave,
 )
 from tidepool.storage.text import storable
-from tidepool.storage.writer import Writer
+from tidepool.storage.writer import Writer, compile_statement, insert_into, table_of, update_by
 
 
 class CallRecord(NamedTuple):
@@ -502,3 +504,69 @@ class Ledger:
         statement = insert_into(table, *values, conflict=conflict)
         found = (values[name] for name in statement.names)
         self.writer.put(statement, tuple([storable(value) if isinstance(value, str) else value for value in found]))
+
+
+# -- Control -----------------------------------------------------------------------------------------------------------
+
+
+_IN_FLIGHT_USD = (
+    select(func.coalesce(func.sum(Surplus.cost_usd), 0))
+    .where(col(Surplus.batch_number) == col(Progress.batch_number), col(Surplus.reason) == IN_FLIGHT)
+    .scalar_subquery()
+)
+_BEAT = compile_statement(
+    update(Progress)
+    .where(col(Progress.batch_number) == bindparam("batch"))
+    .values(
+        heartbeat=col(Progress.heartbeat) + 1,
+        heartbeat_at=bindparam("now"),
+        seconds=bindparam("running"),
+        peak_concurrency=func.max(col(Progress.peak_concurrency), bindparam("peak")),
+        in_flight=bindparam("calls"),
+        limits=bindparam("rules"),
+        in_flight_usd=_IN_FLIGHT_USD,
+    ),
+    rank=1,
+)
+_MARK_READ = update_by(Control, ["id"], ["taken_at"])
+_PAUSED = update_by(Batch, ["number", "status"], ["paused"])
+
+
+def beat(
+    writer: Writer,
+    batch_number: int,
+    *,
+    seconds: float,
+    peak_concurrency: int,
+    in_flight: Sequence[Sequence[int]],
+    limits: Mapping[str, Any],
+) -> None:
+    """The batch lives: how long it has run, what is at the providers (unit and wave of each call), and its limits."""
+    in_flight_json = json.dumps(in_flight, separators=(",", ":"))
+    row = _BEAT.row(
+        batch=batch_number,
+        now=time.time(),
+        running=seconds,
+        peak=peak_concurrency,
+        calls=in_flight_json,
+        rules=json.dumps(limits),
+    )
+    writer.beat(_BEAT, row)
+
+
+def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The words left for a batch and not taken yet."""
+    for row in connection.execute(
+        "SELECT id, command, arguments FROM control WHERE batch_number = ? AND taken_at IS NULL ORDER BY id",
+        (batch_number,),
+    ).fetchall():
+        yield row["id"], row["command"], json.loads(row["arguments"])
+
+
+def mark_command_read(writer: Writer, number: int) -> None:
+    """A word is taken: it will not be read again."""
+    writer.put(_MARK_READ, _MARK_READ.row(taken_at=time.time(), id=number))
+
+
+def set_paused(writer: Writer, batch_number: int, paused: bool) -> None:
+    writer.put(_PAUSED, _PAUSED.row(paused=paused, number=batch_number, status=BatchStatus.IN_PROGRESS))

@@ -20,9 +20,9 @@ from sqlmodel import col, delete
 from tidepool.storage import tables
 from tidepool.storage.file import value_of
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.sql import Statement, compile_statement, insert_into, update_by
 from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase, batch_number_of, sequence_number_of, unit_id
 from tidepool.storage.tables import ProviderBatch
+from tidepool.storage.writer import Statement, compile_statement, insert_into, update_by
 
 _COLUMNS = (
     *("batch_number", "order_id", "unit_id", "step", "text"),

@@ -26,8 +26,7 @@ from tidepool.storage.batches import (
     status_now,
 )
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
-from tidepool.storage.file import reading, writing
-from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.file import BATCH_ID, reading, writing
 from tidepool.storage.states import BatchStatus
 
 LONGEST_LEVEL = 1_000_000

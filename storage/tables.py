@@ -1,6 +1,6 @@
 """The tables of a study file, as SQLModel classes: the only description of them.
 
-Every statement that writes is built from these classes (`storage/sql.py`). `schema.sql`, from which a new file is made and
+Every statement that writes is built from these classes (`storage/writer.py`, `storage/db.py`). `schema.sql`, from which a new file is made and
 against which a file is checked when it is opened, is generated from them and from the views, because importing SQLModel
 takes half a second and commands that only read do without:
 

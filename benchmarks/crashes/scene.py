@@ -21,8 +21,8 @@ from typing import Any
 
 from tests.emulator.books import Books, Purchase
 from tests.emulator.server import environment
-from tidepool.engine.simulated.purchase_log import FOLDER_VARIABLE as SELLER
-from tidepool.storage.folders import FOLDER_VARIABLE as STATE
+from tidepool.engine.simulated.provider import FOLDER_VARIABLE as SELLER
+from tidepool.storage.file import FOLDER_VARIABLE as STATE
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 120.0

@@ -44,8 +44,7 @@ from tidepool.engine.registries import program_version
 from tidepool.engine.run import create_batch, refuse_untrusted
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
-from tidepool.storage.file import prepare, reading
-from tidepool.storage.folders import temporary_folder
+from tidepool.storage.file import prepare, reading, temporary_folder
 from tidepool.storage.queries.damage import blame
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import delete_any, steer_any

@@ -21,9 +21,8 @@ from tidepool.engine.studies.simulation.config import Judge, Style
 from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
 from tidepool.storage.api_queue import simulation_batch, simulation_batch_numbered
 from tidepool.storage.batches import progress_of, status_now
-from tidepool.storage.file import reading
+from tidepool.storage.file import BATCH_ID, reading
 from tidepool.storage.library import StoredEntity, list_entities
-from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.queries.units import StoredUnit, last_unit, units_from
 from tidepool.storage.states import BatchStatus
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tidepool.engine.call import Call, Reply, most_tokens
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import (
     ASSIGNED,

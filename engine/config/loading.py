@@ -19,7 +19,7 @@ from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import NO_LINES, Lines, apply_override, parse_toml, read_text
 from tidepool.engine.errors import UsageError
 from tidepool.engine.kinds import KINDS, load_kind
-from tidepool.storage.folders import CONFIG_VARIABLE, config_folder, refuse_writable_by_others
+from tidepool.storage.file import CONFIG_VARIABLE, config_folder, refuse_writable_by_others
 
 FILE_NAME = "providers.toml"
 ADDRESSES = ("base_url", "hosts")

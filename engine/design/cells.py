@@ -27,8 +27,7 @@ from tidepool.engine.config.toml_files import put_at, section_of
 from tidepool.engine.design.statistics import likely_unaffected, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.hypotheses import check_hypotheses
-from tidepool.engine.planned_calls import merge_plans
-from tidepool.engine.runtime.plans import priced
+from tidepool.engine.runtime.plans import merge_plans, priced
 from tidepool.engine.runtime.stop_rules import StopRule, rule_for, rule_for_contrast
 from tidepool.engine.studies.study import Study, study_from
 

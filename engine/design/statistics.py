@@ -43,7 +43,7 @@ from tidepool.engine.reports.blocks import listing
 from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.runtime.stop_results import stopping_of
-from tidepool.engine.simulated.responders import reading_of
+from tidepool.engine.simulated.provider import reading_of
 from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading

@@ -12,9 +12,16 @@ from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRE
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.adapter import ModelCard
-from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.connection import Complained
-from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, display_host, endpoint_of, is_endpoint, scrub_keys
+from tidepool.engine.providers.endpoint import (
+    ALL_OTHERS,
+    Endpoint,
+    display_host,
+    endpoint_of,
+    is_endpoint,
+    open_provider,
+    scrub_keys,
+)
 from tidepool.engine.providers.protocol import ProviderError, ProviderSpec
 from tidepool.engine.providers.provider import EndpointProvider, ListedHost
 from tidepool.engine.registries import PROVIDERS, SIMULATED_MODELS

@@ -23,8 +23,7 @@ from tidepool.engine.config.endpoints import refuse_retired, title_of
 from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.events import Resting
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import scrub_keys
+from tidepool.engine.providers.endpoint import open_provider, scrub_keys
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError, RateLimits
 from tidepool.engine.reports.blocks import span
 from tidepool.engine.runtime.limits import Limiter

@@ -32,13 +32,7 @@ from tidepool.engine.runtime.recording import (
     reply_from_row,
 )
 from tidepool.engine.runtime.scheduler import BatchScheduler
-from tidepool.engine.runtime.services import (
-    SERVICES,
-    Admission,
-    ExpectedWaves,
-    batch_from,
-    units_at_once,
-)
+from tidepool.engine.runtime.services import SERVICES, Admission, ExpectedWaves, batch_from, units_at_once
 from tidepool.engine.runtime.stop_gate import Gate
 from tidepool.engine.runtime.unit import (
     CHUNK,

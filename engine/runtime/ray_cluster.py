@@ -18,7 +18,6 @@ from typing import Any
 
 from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.errors import UsageError
-from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.worker import Worker
 from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool, first_line
 
@@ -49,15 +48,6 @@ async def start_workers(cluster: Cluster, await_stop: AwaitStop | None = None) -
         await workers.close()
         raise
     return workers
-
-
-class WorkerActor(Worker):
-    """A hand in a process of its own, which does nothing else."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._tuned = gc_tuned()  # kept: it ends with its last reference
-        self._tuned.__enter__()
 
 
 class RayCluster:
@@ -142,7 +132,7 @@ class RayCluster:
             self._undo.callback(ray.shutdown)
         # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
         fixed = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
-        self._actor = ray.remote(WorkerActor).options(**fixed, **self._options())
+        self._actor = ray.remote(Worker).options(**fixed, **self._options())
 
     def _init_options(self) -> dict[str, Any]:
         if self._cluster.ray != "local":

@@ -14,21 +14,19 @@ from typing import Any
 from tidepool.engine.config.sections import FrozenConfig, as_overrides, limit_change
 from tidepool.engine.errors import FileError, RunError, TidepoolError, UsageError
 from tidepool.engine.events import CallsExpected, Listener, ProvidersRest, TransportPlanned
-from tidepool.engine.planned_calls import Plan, merge_plans
 from tidepool.engine.runtime.accounts import Account, Budget, OpenAccounts
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.context import RunContext, SharedRun, Tasks
-from tidepool.engine.runtime.plans import transport_plan
+from tidepool.engine.runtime.plans import Plan, merge_plans, transport_plan
 from tidepool.engine.runtime.scheduler import BatchScheduler
-from tidepool.engine.runtime.services import SERVICES, ExpectedWaves
+from tidepool.engine.runtime.services import SERVICES, ExpectedWaves, stages_of
 from tidepool.engine.runtime.stop_gate import Gate
 from tidepool.engine.runtime.stop_rules import StopRule
-from tidepool.engine.runtime.stop_stages import stages_of
 from tidepool.engine.trust.record import ReplySeals
-from tidepool.storage import batches, control
+from tidepool.storage import batches
+from tidepool.storage.batches import HEARTBEAT_SECONDS
 from tidepool.storage.file import connect
-from tidepool.storage.ledger import Ledger
-from tidepool.storage.locks import HEARTBEAT_SECONDS
+from tidepool.storage.ledger import Ledger, beat, commands_for, mark_command_read, set_paused
 from tidepool.storage.queries.summary import Money, money_by_provider
 from tidepool.storage.states import BatchStatus, StopCode, batch_number_of, sequence_number_of
 from tidepool.storage.writer import Writer
@@ -105,11 +103,11 @@ class RunControl:
                 last_beat = time.monotonic()
                 for context, earlier_seconds in playing():
                     self.beat(context, earlier_seconds)
-            for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
+            for number, command, arguments in commands_for(ledger.reader, ledger.batch_number):
                 if number in commands_read:
                     continue
                 commands_read.add(number)
-                control.mark_command_read(ledger.writer, number)
+                mark_command_read(ledger.writer, number)
                 if leading.run.closing or not isinstance(arguments, dict):
                     continue
                 if command == "limits":
@@ -125,7 +123,7 @@ class RunControl:
         if resting or self._rested:
             context.emit(ProvidersRest(tuple(resting.items())))
             self._rested = bool(resting)
-        control.beat(
+        beat(
             context.ledger.writer,
             context.ledger.batch_number,
             seconds=earlier_seconds + time.monotonic() - self._started,
@@ -154,7 +152,7 @@ class RunControl:
                 paused = command == "pause"
                 context.pause(paused)
                 for number in context.run.ledgers:
-                    control.set_paused(context.ledger.writer, number, paused)
+                    set_paused(context.ledger.writer, number, paused)
                 context.log("info", "Paused." if paused else "Continued.")
             case "give up":
                 context.run.give_up(str(arguments.get("order")))

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.runtime.context import Latch, Tasks
+from tidepool.engine.runtime.services import Ends, Stages
 from tidepool.engine.runtime.stop_results import FINDING, Stopping, stopping_of
 from tidepool.engine.runtime.stop_rules import StopRule
-from tidepool.engine.runtime.stop_stages import Ends, Stages
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.queries.units import last_unit
 

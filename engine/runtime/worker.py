@@ -17,8 +17,7 @@ from typing import NamedTuple
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import scrub_keys
+from tidepool.engine.providers.endpoint import open_provider, scrub_keys
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError
 from tidepool.engine.registries import program_version
 

@@ -5,13 +5,22 @@ Whatever it says is simulated, and Tidepool labels it so wherever it shows.
 """
 
 import asyncio
+import json
 import math
+import os
+import re
+import tempfile
 import time
+import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
 from random import Random
+from typing import Any
 
-from tidepool.engine.call import Call, PriceTag, expected_input, expected_tokens, seed_of
+from tidepool.engine.call import Call, Message, PriceTag, expected_input, expected_tokens, seed_of
 from tidepool.engine.config.sections import SimulatedSettings
 from tidepool.engine.providers.protocol import (
     Answer,
@@ -29,8 +38,9 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
     ProviderSpec,
 )
-from tidepool.engine.simulated.purchase_log import PurchaseLog
-from tidepool.engine.simulated.responders import responder_for
+from tidepool.engine.registries import load_place
+from tidepool.engine.simulated.base import Responder, SimulatedReply
+from tidepool.storage.file import replace_file, state_folder
 
 MINUTE = 60.0
 
@@ -168,3 +178,172 @@ def latency_factor(seed: int, attempt: int, jitter: float) -> float:
 
 
 PROVIDER = ProviderSpec(SimulatedSettings, SimulatedProvider)
+
+
+# -- Purchases ---------------------------------------------------------------------------------------------------------
+
+
+FOLDER_VARIABLE = "TIDEPOOL_SELLER"
+STORED = 7
+"""fields of a call that an answer depends on, from its step to its `max_tokens`"""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+"""of an order: one from a stranger's file may be a path"""
+
+
+def seller_folder() -> Path:
+    """TIDEPOOL_SELLER, else the user's state folder; a temporary one where that cannot be written."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    folder = Path(named) if named else state_folder() / "seller"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.gettempdir()) / "tidepool-seller"
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class SoldBatch:
+    remote_id: str
+    created_at: float
+    cancelled_at: float | None
+    count: int
+
+
+class PurchaseLog:
+    """The simulated provider's own books: what it sold, kept outside the batch's process and file.
+
+    A kill of the batch cannot hide a double purchase: live sales are lines appended to a file, and a provider batch is sold once
+    its file with the ending `.sold` is there, all in the seller's folder. Nothing here is read by a study.
+    """
+
+    def __init__(self, batch_id: str) -> None:
+        self._batch_id = batch_id
+        self._descriptor: int | None = None
+
+    @cached_property
+    def folder(self) -> Path:
+        """Made when something is sold: a plan leaves no trace."""
+        return seller_folder()
+
+    @property
+    def _sales(self) -> Path:
+        return self.folder / f"{self._batch_id}.sales"
+
+    # -- live sales --------------------------------------------------------------------------------------
+
+    def sell(self, seed: int) -> None:
+        """One line for each answer sold live; the seed is the call's address, hashed."""
+        if self._descriptor is None:
+            self._descriptor = os.open(self._sales, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(self._descriptor, b"%016x\n" % seed)
+
+    def live_sales(self) -> list[str]:
+        return self._sales.read_text().split() if self._sales.exists() else []
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    # -- provider batches --------------------------------------------------------------------------------
+
+    def add_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
+        """A provider batch is bought at the moment it is taken, as with the real ones."""
+        listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
+        remote_id = f"simbatch_{order_id}_{time.time_ns():x}"
+        replace_file(self.folder / f"{remote_id}.requests", zlib.compress(json.dumps(listed).encode(), 1))
+        replace_file(self.folder / f"{remote_id}.sold", json.dumps([time.time(), len(listed)]).encode())
+        return remote_id
+
+    def find(self, order_id: str) -> str | None:
+        return next((path.stem for path in self._sold(order_id)), None)
+
+    def look_up(self, remote_id: str) -> SoldBatch | None:
+        if not _NAME.fullmatch(remote_id) or not (path := self.folder / f"{remote_id}.sold").exists():
+            return None
+        created_at, count = json.loads(path.read_bytes())
+        cancelled = self.folder / f"{remote_id}.cancelled"
+        return SoldBatch(remote_id, created_at, float(cancelled.read_text()) if cancelled.exists() else None, count)
+
+    def requests_of(self, remote_id: str) -> list[tuple[str, int, Call]]:
+        return [
+            (name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest))
+            for name, seed, (step, wave, model, messages, *rest) in self._listed(remote_id)
+        ]
+
+    def cancel(self, remote_id: str) -> None:
+        if (sold := self.look_up(remote_id)) is not None and sold.cancelled_at is None:
+            replace_file(self.folder / f"{remote_id}.cancelled", str(time.time()).encode())
+
+    def ordered_seeds(self, order_ids: Iterable[str]) -> list[int]:
+        """Every call ever ordered under these ids, once for each time it was ordered."""
+        sold = [path.stem for order_id in order_ids for path in self._sold(order_id)]
+        return [seed for remote_id in sold for _, seed, _ in self._listed(remote_id)]
+
+    def _sold(self, order_id: str) -> list[Path]:
+        return sorted(self.folder.glob(f"simbatch_{order_id}_*.sold")) if _NAME.fullmatch(order_id) else []
+
+    def _listed(self, remote_id: str) -> list[tuple[str, int, Sequence[Any]]]:
+        listed: list[tuple[str, int, Sequence[Any]]]
+        listed = json.loads(zlib.decompress((self.folder / f"{remote_id}.requests").read_bytes()))
+        return listed
+
+
+# -- Responders --------------------------------------------------------------------------------------------------------
+
+
+RESPONDERS: dict[str, tuple[str, ...]] = {
+    "filler": ("provider:FILLER",),
+    "solver": ("solver:SOLVER",),
+    "solver-small": ("solver:SOLVER",),
+    "solver-large": ("solver:SOLVER",),
+    "solver-planted": ("solver:SOLVER",),
+    "flat-solver": ("solver:SOLVER",),
+    "persona": ("simulation:PERSONA",),
+    "encoder": ("mutation:ENCODER",),
+    "target": ("mutation:TARGET",),
+    "rewriter": ("rewriter:REWRITER", "mutation:REWRITER"),
+    "judge": ("simulation:JUDGE", "mutation:JUDGE", "secret_game:JUDGE", "rewriter:JUDGE"),
+}
+"""model name → responders, as module:name in this package; any other name is a persona of the secret game.
+
+`rewriter` and `judge` serve several kinds of study: their responders are told apart by the system prompt each `recognises`, and
+the first of them answers what nobody recognises."""
+PLAYER = "secret_game:PLAYER"
+
+_FILLER_LENGTH = 300
+_SENTENCE = "the tide comes in and the tide goes out "
+_FILLER = (_SENTENCE * (_FILLER_LENGTH // len(_SENTENCE) + 1))[: _FILLER_LENGTH - 20]
+
+
+def fill(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    """For measurements: three hundred characters that differ by seed and cost next to nothing to make."""
+    return SimulatedReply(f"{seed:020d}{_FILLER}")
+
+
+FILLER = Responder(fill)
+
+
+def responder_for(call: Call) -> Responder:
+    """The responder that answers a call."""
+    responders = _responders(call.model_name)
+    return responders[0] if len(responders) == 1 else _recognised(call.model_name, call.system)
+
+
+def reading_of(call: Call) -> object:
+    """All that the responder takes from a request. One that does not say is taken to read everything."""
+    reads = responder_for(call).reads
+    return reads(call.model_name, call.system, call.messages) if reads else call
+
+
+@cache
+def _responders(model_name: str) -> list[Responder]:
+    return [load_place(f"{__package__}.{place}") for place in RESPONDERS.get(model_name, (PLAYER,))]
+
+
+@lru_cache(maxsize=1024)
+def _recognised(model_name: str, system: str) -> Responder:
+    responders = _responders(model_name)
+    return next((responder for responder in responders if responder.recognises(system)), responders[0])

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 from tidepool.engine.call import Call, Reply, expected_input, most_input
 from tidepool.engine.errors import CallFailed
-from tidepool.engine.planned_calls import PlannedCalls, Sizing, UsualTokens, is_simulated
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import PlannedCalls, Sizing, UsualTokens, is_simulated
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import Story
 from tidepool.storage.ledger import UnitLine

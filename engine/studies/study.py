@@ -16,8 +16,8 @@ from tidepool.engine.kinds import load_kind
 if TYPE_CHECKING:
     from tidepool.engine.call import Call
     from tidepool.engine.inference.measures import PlannedBatch
-    from tidepool.engine.planned_calls import Plan
     from tidepool.engine.runtime.batch_run import BatchRun
+    from tidepool.engine.runtime.plans import Plan
     from tidepool.engine.runtime.stop_rules import StopTarget
     from tidepool.engine.studies.branches import BranchKind
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from tidepool.engine.errors import FileError, NotTrusted
-from tidepool.storage.folders import refuse_writable_by_others, replace_file, state_folder
+from tidepool.storage.file import refuse_writable_by_others, replace_file, state_folder
 
 FILE_NAME = "trust.json"
 BUSY_SECONDS = 10

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from tidepool.storage.batches import MOST_BATCHES
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import connect
-from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.file import BATCH_ID, connect
 from tidepool.storage.queries.units import LAST_MOMENT
 from tidepool.storage.schema import CURRENT
 from tidepool.storage.states import UNIT_BITS, BatchStatus, CallStatus, ProviderBatchPhase, Source, UnitStatus

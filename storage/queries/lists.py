@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import batch_numbered
-from tidepool.storage.file import value_of
-from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.file import BATCH_ID, value_of
 from tidepool.storage.queries.units import StoredMessage, unit_of, whole
 from tidepool.storage.queries.watching import (
     LONGEST_NAME,

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from tidepool.storage.codes import MOST_CODES
 from tidepool.storage.errors import FileError
-from tidepool.storage.folders import PREFIX, whole_folder
+from tidepool.storage.file import PREFIX, whole_folder
 from tidepool.storage.queries.summary import MOST_WAVES, findings
 from tidepool.storage.text import MARK, Plain, in_document, json_text
 from tidepool.storage.transfer.tables import (

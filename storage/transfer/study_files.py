@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage import db
-from tidepool.storage.batches import checked_number, delete_rows, find_batch
+from tidepool.storage.batches import checked_number, delete_rows, find_batch, holding
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import (
     LimitedConnection,
@@ -23,11 +23,10 @@ from tidepool.storage.file import (
     prepare,
     refuse_foreign_file,
     settle,
+    temporary_folder,
     transaction,
     value_of,
 )
-from tidepool.storage.folders import temporary_folder
-from tidepool.storage.locks import holding
 from tidepool.storage.queries.damage import find_damage
 from tidepool.storage.schema import CURRENT, Schema, oddities
 from tidepool.storage.states import UNIT_BITS, unit_range

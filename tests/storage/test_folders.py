@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.command import ROOT, Tidepool
 from tidepool.storage.errors import FileError
-from tidepool.storage.folders import PREFIX, replace_file, state_folder, sweep, temporary_folder
+from tidepool.storage.file import PREFIX, replace_file, state_folder, sweep, temporary_folder
 from tidepool.storage.transfer.formats import finished, finished_together
 
 CRASH = """

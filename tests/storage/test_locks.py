@@ -15,18 +15,17 @@ from tests.support.studies import game
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.storage import locks
+from tidepool.storage import batches
 from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, status_now
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
-from tidepool.storage.file import prepare, reading
-from tidepool.storage.lock_files import is_held, lock_path
+from tidepool.storage.file import is_held, lock_path, prepare, reading
 from tidepool.storage.studies import steer_any
 from tidepool.tui.command.main import main
 
 HOLD = """
 import pathlib, sys
-from tidepool.storage import locks
-with locks.holding(pathlib.Path(sys.argv[1]), sys.argv[2]):
+from tidepool.storage import batches
+with batches.holding(pathlib.Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -45,7 +44,7 @@ def holder(database: Path, batch_id: str) -> "subprocess.Popen[str]":
 
 
 async def test_a_batch_that_another_process_runs_cannot_be_run_until_that_dies(database: Path, batch_id: str) -> None:
-    change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", batches.host_name())
     with holder(database, batch_id) as process:
         assert is_held(database, batch_id)
         with pytest.raises(BatchLocked, match="is being run by another process"):
@@ -74,7 +73,7 @@ def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_run
         watcher.start()
     try:
         for _ in range(60):
-            with locks.holding(database, batch_id):
+            with batches.holding(database, batch_id):
                 if not is_held(database, batch_id):
                     failures.append(AssertionError("held, yet shown as free"))
     finally:
@@ -85,7 +84,7 @@ def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_run
 
 
 async def test_a_dead_batch_is_shown_as_interrupted_at_once(database: Path, batch_id: str) -> None:
-    change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", batches.host_name())
     change(database, "UPDATE progress SET heartbeat_at = ?", time.time())
     with reading(database) as connection:
         batch = find_batch(connection, batch_id)
@@ -109,7 +108,7 @@ async def test_a_share_used_by_two_hosts_is_refused_while_one_runs(
     database: Path, batch_id: str, beating: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clocks of two hosts may differ: the heartbeat is watched, not compared."""
-    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(batches, "HEARTBEAT_SECONDS", 0.05)
     change(database, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
     stop = threading.Event()
 
@@ -133,7 +132,7 @@ async def test_a_share_used_by_two_hosts_is_refused_while_one_runs(
 
 
 async def test_a_lock_does_not_travel_with_a_copy(database: Path, batch_id: str, tmp_path: Path) -> None:
-    with locks.holding(database, batch_id):
+    with batches.holding(database, batch_id):
         copy = tmp_path / "copy" / "study.db"
         copy.parent.mkdir()
         copy.write_bytes(database.read_bytes())
@@ -147,7 +146,7 @@ def test_a_batch_whose_lock_is_held_is_not_deleted_whatever_the_file_says_of_it(
 ) -> None:
     """Its runner holds the lock before it writes that it has begun."""
     change(database, "UPDATE batch SET status = ?", status)
-    with locks.holding(database, batch_id), pytest.raises(BatchLocked):
+    with batches.holding(database, batch_id), pytest.raises(BatchLocked):
         delete_batch(database, batch_id)
     with reading(database) as connection:
         assert find_batch(connection, batch_id)["status"] == status
@@ -160,16 +159,16 @@ async def test_what_was_deleted_before_its_runner_began_is_not_run_and_its_numbe
     change(database, "UPDATE batch SET status = 'interrupted'")
     with reading(database) as connection:
         number = find_batch(connection, batch_id)["number"]
-    hold = locks.holding
+    hold = batches.holding
 
     @contextmanager
     def too_late(path: Path, held: str) -> Iterator[None]:
-        monkeypatch.setattr(locks, "holding", hold)
+        monkeypatch.setattr(batches, "holding", hold)
         delete_batch(path, held)
         with hold(path, held):
             yield
 
-    monkeypatch.setattr(locks, "holding", too_late)
+    monkeypatch.setattr(batches, "holding", too_late)
     with pytest.raises(NotFound):
         await resume_batch(batch_id, database)
     await run_batch(game(2, 1), database)
@@ -182,7 +181,7 @@ def test_an_import_takes_no_place_of_a_batch_that_is_run(database: Path, batch_i
     other = tmp_path / "other.db"
     export_batch(database, batch_id, "sqlite", other)
     change(database, "UPDATE batch SET name = 'as it is here'")
-    with locks.holding(database, batch_id):
+    with batches.holding(database, batch_id):
         assert import_file(database, other).known == [batch_id]
         with pytest.raises(BatchLocked):
             import_file(database, other, replace=True)
@@ -196,13 +195,13 @@ def test_lock_files_that_killed_processes_left_are_tidied_away_and_those_held_st
 ) -> None:
     left = lock_path(database, "deadbeef")
     left.touch()
-    with locks.holding(database, batch_id):
+    with batches.holding(database, batch_id):
         assert main(["--db", str(database), "list"]) == 0
         assert lock_path(database, batch_id).exists() and not left.exists()
 
 
 async def test_a_batch_that_ends_while_one_looks_is_not_shown_as_interrupted(database: Path, batch_id: str) -> None:
-    change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", batches.host_name())
     with reading(database) as connection:
         before = find_batch(connection, batch_id)
         progress = progress_of(connection, before["number"])
@@ -214,7 +213,7 @@ def test_a_file_that_goes_by_two_names_has_one_lock(database: Path, batch_id: st
     link = tmp_path / "elsewhere" / "link.db"
     link.parent.mkdir()
     link.symlink_to(database)
-    with locks.holding(database, batch_id), pytest.raises(BatchLocked), locks.holding(link, batch_id):
+    with batches.holding(database, batch_id), pytest.raises(BatchLocked), batches.holding(link, batch_id):
         pytest.fail("it was held twice")
     link.unlink()
     link.symlink_to(link)

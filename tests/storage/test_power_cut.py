@@ -16,9 +16,8 @@ from tests.support.studies import game
 from tidepool import resume_batch, run_batch
 from tidepool.engine.runtime import session
 from tidepool.storage.file import prepare
-from tidepool.storage.sql import compile_statement, insert_into
 from tidepool.storage.tables import LibraryType
-from tidepool.storage.writer import Writer
+from tidepool.storage.writer import Writer, compile_statement, insert_into
 
 INSERT = insert_into(LibraryType, "name", "definition", "created_at")
 BEAT = compile_statement(

@@ -15,9 +15,8 @@ from sqlmodel import col, delete, update
 from tests.support.state import query
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import LimitedConnection, connect, prepare, reading, settle
-from tidepool.storage.sql import compile_statement, insert_into, update_by
 from tidepool.storage.tables import LibraryType
-from tidepool.storage.writer import Writer
+from tidepool.storage.writer import Writer, compile_statement, insert_into, update_by
 
 INSERT = insert_into(LibraryType, "name", "definition", "created_at")
 RENAME = update_by(LibraryType, ["name"], ["definition"])

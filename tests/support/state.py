@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.call import seed_of
-from tidepool.engine.simulated.purchase_log import PurchaseLog
+from tidepool.engine.simulated.provider import PurchaseLog
 
 Rows = list[tuple[Any, ...]]
 

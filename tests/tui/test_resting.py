@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.state import change
 from tests.tui.studies import game, played_now
+from tidepool.storage.batches import holding
 from tidepool.storage.file import reading
-from tidepool.storage.locks import holding
 from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app.widgets.gauges import Expected, lines
 from tidepool.tui.command.main import main

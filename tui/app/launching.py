@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tidepool
-from tidepool.storage.folders import state_folder
+from tidepool.storage.file import state_folder
 
 _BATCH_STARTED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE)
 _COMPLAINT = re.compile(r"^tidepool: (.+)\Z", re.MULTILINE | re.DOTALL)

@@ -9,7 +9,7 @@ from textual.theme import Theme
 
 from tidepool.engine.reports.blocks import INKS, as_hex, ink_of, luminance, readable
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.folders import config_folder, refuse_writable_by_others
+from tidepool.storage.file import config_folder, refuse_writable_by_others
 
 STATES = {
     "waiting": ("·", "waiting"),

@@ -139,8 +139,8 @@ def _compare(job: dict[str, Any]) -> Any:
 def _expected(job: dict[str, Any]) -> Any:
     """How many calls and waves a batch is to have, by its own config."""
     from tidepool.engine.branching.replay import study_to_run
-    from tidepool.engine.planned_calls import merge_plans
     from tidepool.engine.run import config_to_resume
+    from tidepool.engine.runtime.plans import merge_plans
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.studies import cells_of, study_of

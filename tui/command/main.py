@@ -111,7 +111,7 @@ def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
 
 
 def _dispatch(arguments: list[str]) -> int:
-    from tidepool.storage.folders import sweep
+    from tidepool.storage.file import sweep
 
     if arguments[1:] and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         arguments = _with_study_file(arguments)

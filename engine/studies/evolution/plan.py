@@ -9,7 +9,7 @@ from functools import cached_property
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.planned_calls import (
+from tidepool.engine.runtime.plans import (
     EXPECTED,
     MOST,
     Plan,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tidepool.engine.config.sections import Config
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
-from tidepool.engine.planned_calls import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.studies.evolution import plan, story
 from tidepool.engine.studies.evolution.gepa import require_extra
 from tidepool.engine.studies.evolution.inputs import settings_of, with_problems

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.planned_calls import (
-    EXPECTED,
-    MOST,
-    Plan,
-    PlannedCalls,
-    Sizing,
-    UsualTokens,
-    reasoning_notes,
-)
+from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, reasoning_notes
 from tidepool.engine.runtime.services import SERVICES, batch_from
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tidepool.engine.config.sections import Config
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
-from tidepool.engine.planned_calls import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.studies.mutation import plan, story
 from tidepool.engine.studies.mutation.inputs import settings_of, with_files
 from tidepool.engine.studies.mutation.statistics import REWARD

@@ -22,7 +22,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.context import Latch
-from tidepool.engine.runtime.stop_stages import units_at_a_time
+from tidepool.engine.runtime.services import units_at_a_time
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import OUTCOME, FanOut, Measure, OriginTalk, Story
 from tidepool.engine.studies.conversation import ask_judge, play_all

@@ -7,9 +7,8 @@ from math import comb
 
 from tidepool.engine.call import Call, most_tokens
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.planned_calls import EXPECTED, MOST, Plan, Sizing, UsualTokens, merged, reasoning_notes
-from tidepool.engine.runtime.services import groups_of
-from tidepool.engine.runtime.stop_stages import stop_notes, units_at_a_time
+from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, Sizing, UsualTokens, merged, reasoning_notes
+from tidepool.engine.runtime.services import groups_of, stop_notes, units_at_a_time
 from tidepool.engine.studies.conversation import OneByOne, Rehearsal, first_calls, rehearsed_number
 from tidepool.engine.studies.simulation.casting import settings_of
 from tidepool.engine.studies.simulation.story import EntityConversation, Stage

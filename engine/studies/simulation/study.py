@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import Config
-from tidepool.engine.planned_calls import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.studies.branches import BranchKind
 from tidepool.engine.studies.simulation import casting, plan, story
 from tidepool.engine.studies.study import Study

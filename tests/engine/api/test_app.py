@@ -13,7 +13,7 @@ from tests.engine.api.conftest import OPEN, Launcher
 from tests.support.state import query
 from tidepool import resume_batch
 from tidepool.engine.api.app import create_app
-from tidepool.storage import locks
+from tidepool.storage import batches
 from tidepool.storage.batches import begin
 
 PATH = "/api/batch-simulations"
@@ -122,7 +122,7 @@ def test_a_running_batch_is_not_deleted_and_can_be_stopped(
     assert client.delete(f"{PATH}/{batch_id}").status_code == 409
     assert client.post(f"{PATH}/{batch_id}/stop").status_code == 409
     launcher.started[0].ended = True
-    with locks.holding(database, batch_id):
+    with batches.holding(database, batch_id):
         begin(database, batch_id, simulated=True)
         assert client.get(f"{PATH}/{batch_id}").json()["data"]["status"] == "in_progress"
         assert client.delete(f"{PATH}/{batch_id}").status_code == 409

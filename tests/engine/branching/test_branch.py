@@ -12,9 +12,9 @@ from tidepool import Agent, Entity, SecretGame, Simulation, read_summary, resume
 from tidepool.engine.branching.making import BranchSpec, new_branch
 from tidepool.engine.branching.replay import BranchStudy
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
-from tidepool.engine.planned_calls import Plan
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import planned_branch, question_about, run_planned
+from tidepool.engine.runtime.plans import Plan
 from tidepool.storage.batches import delete_batch
 
 SAY = "Let us stop here and talk of the weather."

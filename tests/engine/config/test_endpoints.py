@@ -14,8 +14,7 @@ from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import FILE_NAME, config_from, declared_model, load_config
 from tidepool.engine.config.sections import FrozenConfig, Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of
+from tidepool.engine.providers.endpoint import endpoint_of, open_provider
 
 LAB = {
     "like": "openai",

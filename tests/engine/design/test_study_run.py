@@ -18,7 +18,7 @@ from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.run import create_study, resume_study, run_planned, run_study
-from tidepool.storage.control import set_paused
+from tidepool.storage.ledger import set_paused
 from tidepool.storage.writer import Writer
 
 SLOW = {

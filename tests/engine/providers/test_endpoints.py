@@ -15,8 +15,7 @@ from tests.support.command import ROOT
 from tests.support.state import query
 from tidepool.engine.config.sections import Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of, scrub_keys
+from tidepool.engine.providers.endpoint import endpoint_of, open_provider, scrub_keys
 from tidepool.engine.providers.model_list import list_models
 from tidepool.storage.text import mask
 

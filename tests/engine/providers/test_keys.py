@@ -7,8 +7,7 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import display_host, has_credentials, scrub_keys
+from tidepool.engine.providers.endpoint import display_host, has_credentials, open_provider, scrub_keys
 
 from .conftest import MODELS, Talks
 

@@ -10,7 +10,7 @@ from tests.support.state import log_of, query
 from tidepool.engine.call import Call, Message, unpacked_vectors
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.endpoint import open_provider
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError
 
 from .conftest import MODELS, Talks

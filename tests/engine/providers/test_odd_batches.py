@@ -11,7 +11,7 @@ from tests.emulator.malformed_replies.transport import CARDS
 from tests.support.state import log_of, query
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.endpoint import open_provider
 from tidepool.engine.providers.protocol import BatchApi, BatchedCall, ProviderBatchTicket, ResultsIncomplete
 from tidepool.engine.runtime.provider_batch import ResultCollection, custom_id
 

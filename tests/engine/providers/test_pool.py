@@ -11,9 +11,8 @@ from tests.support.books import NoBooks
 from tests.support.virtual_time import play
 from tidepool.engine.call import Call, Message, stream
 from tidepool.engine.config.sections import OllamaSettings
-from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.connection import Complained, Response
-from tidepool.engine.providers.endpoint import endpoint_of
+from tidepool.engine.providers.endpoint import endpoint_of, open_provider
 from tidepool.engine.providers.errors import ProviderComplaint, diagnose
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.provider import EndpointProvider

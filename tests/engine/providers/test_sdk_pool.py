@@ -10,7 +10,7 @@ from tests.emulator import Emulator
 from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.endpoint import open_provider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.recording import LiveCall

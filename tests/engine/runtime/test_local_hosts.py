@@ -14,8 +14,7 @@ from tests.support.stage import question
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.gate import servers_to_ask_about
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of
+from tidepool.engine.providers.endpoint import endpoint_of, open_provider
 from tidepool.engine.runtime import worker_pool
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.recording import LiveCall

@@ -13,7 +13,7 @@ from tests.support.stage import question
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.endpoint import open_provider
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.run import run_batch
 from tidepool.engine.runtime import worker_pool as crews

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.state import change
 from tests.tui.studies import game, played_now
-from tidepool.storage.locks import holding
+from tidepool.storage.batches import holding
 from tidepool.storage.queries.watching import WorkerLine, workers_in
 from tidepool.tui.command.main import main
 

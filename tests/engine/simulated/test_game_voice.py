@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from tests.engine.simulated.playing import REVEALING, RULES, SCORING, SECRETS, Seat, converse, way
 from tidepool.engine.call import Message, seed_of
-from tidepool.engine.simulated.personas import PERSONAS
-from tidepool.engine.simulated.secret_game import (
-    SimulatedReply,
-    forms_of,
-    play,
-)
+from tidepool.engine.simulated.secret_game import PERSONAS, SimulatedReply, forms_of, play
 from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
 
 CAST = (*PERSONAS, "somebody-new")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.simulated.playing import NAMED, rates
-from tidepool.engine.simulated.personas import PERSONAS, traits_of
+from tidepool.engine.simulated.secret_game import PERSONAS, traits_of
 
 DOC = Path(__file__).parents[3] / "docs" / "simulated.md"
 TOLERANCE = 5.0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.call import Call, Message
-from tidepool.engine.simulated.purchase_log import FOLDER_VARIABLE, PurchaseLog
+from tidepool.engine.simulated.provider import FOLDER_VARIABLE, PurchaseLog
 
 
 @pytest.fixture

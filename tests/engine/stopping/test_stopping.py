@@ -20,9 +20,9 @@ from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.results.report import report_of
+from tidepool.engine.runtime.services import stages_of
 from tidepool.engine.runtime.stop_results import read
 from tidepool.engine.runtime.stop_rules import rule_for, rule_for_contrast
-from tidepool.engine.runtime.stop_stages import stages_of
 from tidepool.engine.studies.secret_game.expectations import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.study import study_from

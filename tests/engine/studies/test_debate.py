@@ -16,12 +16,12 @@ from tidepool.engine.design.statistics import read_study
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.inference.measures import PERCENT, Outcome, Sections
 from tidepool.engine.kinds import KINDS, Kind
-from tidepool.engine.planned_calls import Plan, PlannedCalls
 from tidepool.engine.reports.blocks import Estimate, Headline
 from tidepool.engine.results.comparing import compare
 from tidepool.engine.results.report import report_of
 from tidepool.engine.run import run_batch, run_study
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import Plan, PlannedCalls
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.results import Results
 from tidepool.engine.studies.study import Study

@@ -11,8 +11,7 @@ from benchmarks.plans import trial
 from tests.support.random_studies import random_study
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, UsualTokens
-from tidepool.engine.runtime.plans import priced
+from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, PlannedCalls, UsualTokens, priced
 from tidepool.engine.studies.study import study_from
 
 SEEDS = {"secret_game": (2, 3, 4, 5), "simulation": range(6), "evolution": (0, 1, 4), "mutation": (0, 4, 5)}

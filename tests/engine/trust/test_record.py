@@ -22,8 +22,8 @@ from tidepool.engine.trust.record import (
     trust_record,
 )
 from tidepool.storage import batches
+from tidepool.storage.batches import holding
 from tidepool.storage.errors import BatchLocked
-from tidepool.storage.locks import holding
 from tidepool.storage.queries import search
 
 OLD = {"old": "{}"}

@@ -14,7 +14,7 @@ import pytest
 from tests.support.state import end_state, query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
-from tidepool.storage import locks
+from tidepool.storage import batches
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare
 from tidepool.storage.schema import CURRENT, Schema
@@ -94,7 +94,7 @@ async def test_no_file_is_upgraded_while_a_batch_runs_in_it(database: Path) -> N
     summary = await run_batch(game(2, 1), database)
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("UPDATE batch SET status = 'in_progress'")
-    with locks.holding(database, summary["batch_id"]), pytest.raises(FileError, match="runs in it"):
+    with batches.holding(database, summary["batch_id"]), pytest.raises(FileError, match="runs in it"):
         prepare(database, schema=NEXT)
     assert query(database, "PRAGMA user_version") == [(OLD,)] and backups(database) == []
 

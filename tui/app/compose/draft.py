@@ -21,7 +21,7 @@ from typing import Any
 from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_files, foreign_keys
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage.folders import replace_file
+from tidepool.storage.file import replace_file
 from tidepool.tui.app.compose.edits import Edit, Put, apply, edited, value_at, values_of
 from tidepool.tui.app.compose.fields import UNSET
 from tidepool.tui.app.kind_screens import installed, template

@@ -240,8 +240,8 @@ def restored(text: str) -> str:
 def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config.loading import declared_names
     from tidepool.engine.registries import PROVIDERS
-    from tidepool.engine.simulated.personas import PERSONAS
-    from tidepool.engine.simulated.responders import RESPONDERS
+    from tidepool.engine.simulated.provider import RESPONDERS
+    from tidepool.engine.simulated.secret_game import PERSONAS
 
     return (
         *(f"simulated:{name}" for name in (*PERSONAS, *RESPONDERS)),

@@ -9,8 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.reports.blocks import money
-from tidepool.storage.file import reading, tidy_journal
-from tidepool.storage.lock_files import tidy_locks
+from tidepool.storage.file import reading, tidy_journal, tidy_locks
 from tidepool.storage.queries.lists import cell_name, with_studies
 from tidepool.storage.queries.watching import BatchLine, read_batches
 from tidepool.tui.command.output import echo, echo_json

@@ -11,8 +11,7 @@ from tidepool.engine.config.endpoints import PRESET_ENDPOINTS, PRESET_TABLE
 from tidepool.engine.config.loading import load_config, merge_user_providers
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint, open_provider
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama import pull_model
 from tidepool.engine.providers.protocol import ProviderError

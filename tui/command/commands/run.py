@@ -18,10 +18,9 @@ from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
-from tidepool.engine.planned_calls import Plan, merge_plans
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import config_to_resume, planned_branch, resume_batch, run_batch, run_planned, run_study
-from tidepool.engine.runtime.plans import priced
+from tidepool.engine.runtime.plans import Plan, merge_plans, priced
 from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.file import reading

@@ -164,12 +164,12 @@ async def test_a_model_encoder_is_asked_once_a_step(database: Path) -> None:
 async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tidepool.engine.simulated import responders
+    from tidepool.engine.simulated import provider
     from tidepool.engine.simulated.base import Responder, SimulatedReply
 
     with monkeypatch.context() as patch:
         broken = Responder(lambda *_: SimulatedReply("out of order"))
-        patch.setattr(responders, "_responders", lambda _: [broken])
+        patch.setattr(provider, "_responders", lambda _: [broken])
         with pytest.raises(RunError, match="encoder"):
             await run_batch(mutation(encoder="simulated:encoder"), database)
         with pytest.raises(RunError, match="encoder"):
