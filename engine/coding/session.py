@@ -1,8 +1,8 @@
 """Coding one side after another, at the terminal or in a CSV file.
 
-A coder sees what a side said and heard, and its secret; of an answer: question, expected answer and reply. Neither verdicts
-nor models nor other people's codes; nor, in a game, the agents' names, which often say who plays them. Each code is in
-the file before the next side is shown. A CSV file with a mistake in it is refused as a whole."""
+A coder sees what a side said and heard, and its secret. Neither verdicts nor models nor other people's codes; nor, in a
+game, the agents' names, which often say who plays them. Each code is in the file before the next side is shown. A CSV file
+with a mistake in it is refused as a whole."""
 
 import csv
 import getpass
@@ -15,11 +15,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.coding.sample import CodeBook, Instrument, Place, Sample, Unit, code_book, ensure_sample
+from tidepool.engine.coding.sample import CodeBook, Sample, code_book, ensure_sample
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
-from tidepool.storage.codes import NewCode, answer_at, codes, put_codes, remove_code, side_at
+from tidepool.storage.codes import NewCode, Place, codes, put_codes, remove_code, side_at
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import reading
 from tidepool.storage.queries.units import unit_of
@@ -29,7 +29,7 @@ from tidepool.storage.transfer.formats import csv_file, write_rows
 # -- what a coder sees -------------------------------------------------------------------------------------------------
 
 
-OWN, PARTNER, REPLY = "this side", "partner", "reply"
+OWN, PARTNER = "this side", "partner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,7 @@ class Subject:
 
 
 def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
-    number, side, turn = place
-    if batch["kind"] == "evolution":
-        return _answer(connection, batch, place)
+    number, side = place
     unit = unit_of(connection, batch["number"], number)
     if unit is None:
         raise FileError("The sample names a conversation that the batch does not have. The file was changed.")
@@ -62,22 +60,9 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
     if batch["kind"] != "secret_game":
         quotes = tuple(Quote(message.speaker, message.content, message.speaker == agent) for message in unit.messages)
         return Subject(place, agent, None, agent, quotes)
-    shown = []
-    for message in unit.messages:
-        is_own = (message.turn - 1) % 2 == side
-        if not turn or message.turn <= turn:
-            shown.append(Quote(OWN if is_own else PARTNER, message.content, message.turn == turn if turn else is_own))
-    return Subject(place, agent, secret, OWN, tuple(shown))
-
-
-def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
-    """Neither the prompt nor the mark."""
-    answer = answer_at(connection, batch["number"], place)
-    if answer is None:
-        raise FileError("The sample names an answer that the batch does not have. The file was changed.")
-    texts = {"question": answer.question, "expected": answer.gold, REPLY: answer.reply}
-    quotes = tuple(Quote(name, text, name == REPLY) for name, text in texts.items() if text.strip())
-    return Subject(place, answer.model, None, REPLY, quotes)
+    own = [(message, (message.turn - 1) % 2 == side) for message in unit.messages]
+    quotes = tuple(Quote(OWN if is_own else PARTNER, message.content, is_own) for message, is_own in own)
+    return Subject(place, agent, secret, OWN, quotes)
 
 
 # -- one by one --------------------------------------------------------------------------------------------------------
@@ -107,20 +92,18 @@ class CodingSession:
         path: Path,
         reference: str,
         coder: str,
-        unit: Unit = "sides",
         *,
         size: int | None = None,
-        instrument: Instrument | None = None,
         redraw: bool = False,
     ) -> None:
         self.path, self.coder = path, coder
-        self.sample: Sample = ensure_sample(path, reference, unit, size=size, instrument=instrument, redraw=redraw)
+        self.sample: Sample = ensure_sample(path, reference, size=size, redraw=redraw)
         self.weights = {entry.place: entry.weight for entry in self.sample.chosen}
         with reading(path) as connection:
             self.batch = dict(find_batch(connection, reference))
             stored_codes = [entry for entry in codes(connection, self.batch["number"]) if entry.coder == coder]
         self.batch_id: str = self.batch["id"]
-        self.codebook: CodeBook = code_book(self.batch, unit)
+        self.codebook: CodeBook = code_book(self.batch)
         self.own_codes = {entry.place: entry.code for entry in stored_codes if entry.place in self.weights}
         """what this coder has said, in order"""
         self._open = deque(entry.place for entry in self.sample.chosen if entry.place not in self.own_codes)
@@ -236,18 +219,13 @@ def read_codes(session: CodingSession, source: Path) -> ImportCounts:
 
 
 def _text(source: Path) -> str:
-    """Whatever a spreadsheet wrote: keys and codes are plain letters in every encoding."""
+    """Keys and codes are plain letters in the usual encodings of spreadsheets; the rest is not read."""
     try:
         check_file(source, LARGEST_FILE)
         content = source.read_bytes()
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return content.decode("utf-16", "replace")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
+    return content.decode("utf-8-sig", "replace")
 
 
 def _read(text: str, source: Path, places: Mapping[str, Place], codebook: CodeBook) -> tuple[dict[Place, str], int]:

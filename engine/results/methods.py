@@ -231,25 +231,22 @@ _ODD = {
 def _coding(coding: Any) -> Iterator[str]:
     """Hand coding, as the statistics tell of it: the sample, how coders agreed, and what the figures are by their codes."""
     for unit, coded in (coding or {}).items():
-        coders, agreement = list(coded["coders"]), coded["agreement"]
+        coders = list(coded["coders"])
         yield (
             f"A stratified sample of {coded['sample']:,} {unit} was drawn by the verdicts of the {coded['instrument']}; "
             f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {coded['coded']:,} of them by hand, blind to the "
             f"verdicts; {coded['unclear']:,} that stayed unclear, or on which coders were even, "
             f"{'was' if coded['unclear'] == 1 else 'were'} left out."
         )
-        if agreement.get("alpha") is not None:
-            yield f"Krippendorff's α was {agreement['alpha']:.2f}."
-        pairs = [pair for pair in agreement.get("pairs", ()) if pair["kappa"] is not None]
+        pairs = [pair for pair in coded["agreement"] if pair["kappa"] is not None]
         for pair in pairs[:MOST_FAILURES]:
-            kappa = text_of(Estimate(pair["kappa"], pair.get("kappa_ci95"), 2))
-            yield f"Cohen's κ of {listing(pair['coders'])} was {kappa} over {pair['both']:,} {unit}."
+            yield f"Cohen's κ of {listing(pair['coders'])} was {pair['kappa']:.2f} over {pair['both']:,} {unit}."
         if len(pairs) > MOST_FAILURES:
             yield f"Those of {counted(len(pairs) - MOST_FAILURES, 'further pair')} are in the statistics."
         accuracies = [
-            f"{name}: sensitivity {_share(accuracy, 'sensitivity')}, specificity {_share(accuracy, 'specificity')}"
-            for name, accuracy in (coded.get("instruments") or {}).items()
-            if accuracy["sensitivity_percentage"] is not None
+            f"{name}: sensitivity {row['sensitivity_percentage']:.1f} %, specificity {row['specificity_percentage']:.1f} %"
+            for name, row in (coded.get("instruments") or {}).items()
+            if None not in (row["sensitivity_percentage"], row["specificity_percentage"])
         ]
         if accuracies:
             yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(accuracies)}."

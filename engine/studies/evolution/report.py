@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.reports.blocks import (
@@ -60,7 +59,6 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_metrics(stats),
         *_models(stats),
         *_problems(stats.problems),
-        *coding_blocks(statistics),
         table("the search", ("", ""), list(_search(stats)), left=2),
         *_prompts(stats),
         *_drawn(stats),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import NotFound
 from tidepool.engine.inference.intervals import Interval
@@ -215,7 +214,7 @@ class EvolutionStatistics(Statistics):
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
     settings = config.sections["evolution"]
     stats = evolution_statistics(connection, batch["number"], settings["strategy"])
-    return with_coding(connection, batch, replace(stats, marked_by=_marked_by(settings)).as_json())
+    return replace(stats, marked_by=_marked_by(settings)).as_json()
 
 
 def _marked_by(settings: Mapping[str, Any]) -> str | None:

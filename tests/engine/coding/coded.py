@@ -2,11 +2,8 @@
 
 import asyncio
 import random
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
-from tidepool.engine.coding.sample import Unit
 from tidepool.engine.coding.session import CodingSession, subject_at
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.toml_files import parse_toml
@@ -41,12 +38,8 @@ ENTITY = '[[entities]]\nname = "{name}"\ndescription = "a neighbour"\nattributes
 
 
 def played_game(path: Path, talks: int = 90) -> Path:
-    """Some of its sides are uncertain."""
     agents = "".join(AGENT.format(name=name, persona=persona, secret=secret) for name, persona, secret in AGENTS)
     _run(path, GAME.format(talks=talks) + agents)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE outcome SET uncertain = NOT revealed AND (unit_id + side) % 7 = 0")
-        connection.commit()
     return path
 
 
@@ -65,12 +58,11 @@ def code_all(
     coder: str,
     most: int = 10_000,
     size: int | None = None,
-    unit: Unit = "sides",
     choices: tuple[str, ...] = (),
 ) -> CodingSession:
     """Codes the first so many of the sample, all at once; by whether the secret was said, with slips of the coder's own."""
     chance = random.Random(coder)
-    session = CodingSession(path, "last", coder, unit, size=size)
+    session = CodingSession(path, "last", coder, size=size)
     codes = choices or ("no", "yes", "unclear")
     new = []
     with reading(path) as connection:

@@ -37,9 +37,8 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
 
 class Side:
     def __init__(self, outcome: dict[str, Any], codes: list[dict[str, Any]]) -> None:
-        self.agent, self.positive, self.detector = outcome["agent"], bool(outcome["revealed"]), outcome["detector"]
-        self.stratum = "positive" if self.positive else "uncertain" if outcome["uncertain"] else "negative"
-        mine = [code for code in codes if code["side"] == (0 if outcome["opener"] else 1) and code["turn"] is None]
+        self.agent, self.positive = outcome["agent"], bool(outcome["revealed"])
+        mine = [code for code in codes if code["side"] == (0 if outcome["opener"] else 1)]
         self.codes = {code["coder"]: code["code"] for code in mine}
         self.weight = mine[0]["weight"] if mine else None
         counts = Counter(self.codes.values()).most_common()
@@ -52,37 +51,30 @@ def sides(game: tuple[dict[str, Any], dict[str, Any]]) -> list[Side]:
     return [Side(outcome, unit["codes"]) for unit in game[0]["units"] for outcome in unit["outcomes"]]
 
 
-def share(sides: list[Side], group: list[Side]) -> tuple[float, float, float]:
-    """The share coded yes of a group of sides, by strata; with its distances below and above."""
-    parts = []
-    for stratum in {side.stratum for side in group}:
-        size = sum(side.stratum == stratum for side in group) / len(group)
-        clear = [side.code == "yes" for side in group if side.stratum == stratum and side.code in ("yes", "no")]
-        mean = numpy.mean(clear)
-        low, high = wilson(mean, len(clear))
-        parts.append((size, mean, max(0.0, mean - low), min(1.0, high) - mean))
-    value = sum(size * mean for size, mean, *_ in parts)
-    below, above = (hypot(*(part[0] * part[side] for part in parts)) for side in (2, 3))
-    return value, min(value, below), min(1 - value, above)
+def share(group: list[Side]) -> tuple[float, float, float]:
+    """The share coded yes of a group of sides; with its distances below and above."""
+    clear = [side.code == "yes" for side in group if side.code in ("yes", "no")]
+    mean = float(numpy.mean(clear))
+    low, high = wilson(mean, len(clear))
+    return mean, mean - max(0.0, low), min(1.0, high) - mean
 
 
-def test_the_sample_has_the_strata_of_the_outcomes_and_one_side_a_talk(
+def test_the_sample_is_drawn_by_verdict_with_one_side_a_talk(
     game: tuple[dict[str, Any], dict[str, Any]], sides: list[Side]
 ) -> None:
     results, analysis = game
     found = analysis["coding"]["sides"]
-    assert {name: row["batch"] for name, row in found["strata"].items()} == Counter(side.stratum for side in sides)
-    assert found["strata"] == {
-        name: {**row, "sampled": sum(one[3] == name for one in results["findings"]["coding.sides"]["chosen"])}
-        for name, row in found["strata"].items()
-    }
+    chosen = Counter(stratum for *_, stratum, _ in results["findings"]["coding.sides"]["chosen"])
+    positives = sum(side.positive for side in sides)
+    for name, batch in (("positive", positives), ("negative", len(sides) - positives)):
+        assert found["strata"][name] == {"batch": batch, "sampled": chosen[name], "coded": chosen[name]}
+        weights = [side.weight for side in sides if side.codes and side.positive == (name == "positive")]
+        assert sum(weights) == pytest.approx(batch)
     assert all(len({code["side"] for code in unit["codes"]}) <= 1 for unit in results["units"])
     coded = [side for side in sides if side.codes]
     assert found["coded"] == len(coded) == 70 and found["unclear"] == sum(side.code == "unclear" for side in coded)
     assert {name: row["coded"] for name, row in found["coders"].items()} == {"ann": 70, "bob": 60, "cy": 40}
-    for stratum in ("positive", "negative", "uncertain"):
-        weights = [side.weight for side in coded if side.stratum == stratum]
-        assert sum(weights) == pytest.approx(sum(side.stratum == stratum for side in sides))
+    assert set(found["instruments"]) == {"all detectors", "exact", "judge"}
 
 
 def test_the_corrected_rates(game: tuple[dict[str, Any], dict[str, Any]], sides: list[Side]) -> None:
@@ -94,7 +86,7 @@ def test_the_corrected_rates(game: tuple[dict[str, Any], dict[str, Any]], sides:
     assert len(groups) > 1
     for own, raw, told in groups.values():
         positive, negative = ([side for side in own if side.positive is sign] for sign in (True, False))
-        yes, no = share(own, positive), share(own, negative)
+        yes, no = share(positive), share(negative)
         q = len(positive) / len(own)
         rate = q * yes[0] + (1 - q) * no[0]
         seen = max(0.2, q * yes[0] / rate + (1 - q) * (1 - no[0]) / (1 - rate) - 1)
@@ -120,23 +112,13 @@ def test_a_simulation_s_ratings(tmp_path: Path) -> None:
     told = analysis["coding"]["sides"]["ratings"]
     sample = results["findings"]["coding.sides"]
     ratings = {(u["sequence_number"], j["place"] - 1): j["rating"] for u in results["units"] for j in u["judgements"]}
-    strata = Counter(f"{rating:g}" for rating in ratings.values() if rating is not None)
-    assert sample["strata"] == strata
-    coded: dict[str, list[tuple[float, float]]] = {name: [] for name in strata}
-    for number, side, _, stratum, weight in sample["chosen"]:
+    gaps = []
+    for number, side, _, weight in sample["chosen"]:
         unit = next(unit for unit in results["units"] if unit["sequence_number"] == number)
-        given = [float(code["code"]) for code in unit["codes"]]
-        coded[stratum].append((weight, ratings[number, side] - numpy.mean(given)))
-    total = sum(strata.values())
-    mean = variance = freedom = 0.0
-    for name, rows in coded.items():
-        weights, gaps = numpy.array(rows).T
-        middle = float(numpy.average(gaps, weights=weights))
-        mean += strata[name] / total * middle
-        spread = ((gaps - middle) ** 2).sum() / (len(gaps) - 1)
-        variance += (strata[name] / total) ** 2 * spread * (weights**2).sum() / weights.sum() ** 2
-        freedom += len(gaps) - 1
-    reach = t.ppf(0.975, freedom) * variance**0.5
+        gaps.append(ratings[number, side] - numpy.mean([float(code["code"]) for code in unit["codes"]]))
+        assert weight == pytest.approx(len(ratings) / 40)
+    mean = float(numpy.mean(gaps))
+    reach = t.ppf(0.975, len(gaps) - 1) * float(numpy.std(gaps, ddof=1)) / len(gaps) ** 0.5
     assert told["difference"] == pytest.approx(mean) and told["difference_ci95"] == pytest.approx(
         (mean - reach, mean + reach)
     )
@@ -147,4 +129,5 @@ def test_a_simulation_s_ratings(tmp_path: Path) -> None:
     high = told["mean"] - mean + hypot(judged["ci95"][1] - told["mean"], reach)
     assert told["corrected_mean"] == pytest.approx(told["mean"] - mean)
     assert told["corrected_mean_ci95"] == pytest.approx((max(1, low), min(5, high)))
-    assert analysis["coding"]["sides"]["agreement"]["level"] == "interval"
+    (agreement,) = analysis["coding"]["sides"]["agreement"]
+    assert agreement["both"] == 40 and -1 <= agreement["kappa"] <= 1

@@ -163,9 +163,7 @@ NEEDS: dict[str, Callable[[BatchLine], bool]] = {
     "delete": lambda batch: not batch.running,
     "export": lambda batch: True,
     "duplicate": lambda batch: True,
-    "code": lambda batch: (
-        batch.kind in ("secret_game", "simulation", "evolution") and not batch.running and not batch.cells
-    ),
+    "code": lambda batch: batch.kind in ("secret_game", "simulation") and not batch.running and not batch.cells,
 }
 """action → which batches it is for"""
 

@@ -92,10 +92,9 @@ def code_all(session: CodingSession, screen: int) -> int:
 
 def _end(session: CodingSession) -> str:
     message = f"{session.progress} coded by {session.coder}"
-    more = "" if session.sample.unit == "sides" else f" --unit {session.sample.unit}"
     if session.next is None:
         return f"{message}: all; `tidepool code {session.batch_id} --status` tells what follows"
-    return f"{message}; `tidepool code {session.batch_id}{more}{_coder_option(session.coder)}` goes on"
+    return f"{message}; `tidepool code {session.batch_id}{_coder_option(session.coder)}` goes on"
 
 
 def _coder_option(coder: str) -> str:
@@ -182,10 +181,6 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
     parser.add_argument("--coder", metavar="NAME", help="who codes (the login's name); each codes the same sample")
     parser.add_argument("--sample", type=int, metavar="N", help="how many are coded (100); more may be asked for later")
-    parser.add_argument("--unit", choices=("sides", "messages"), default="sides", help="what is coded (sides)")
-    parser.add_argument(
-        "--instrument", choices=("detectors", "judge"), help="by whose verdicts the sample is drawn, half of each"
-    )
     parser.add_argument("--redraw", action="store_true", help="draw the sample anew; no code is lost")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--status", action="store_true", help="who has coded how much, and what follows")
@@ -205,15 +200,7 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.export:
         check_absent(options.export)  # before --redraw changes anything
-    session = CodingSession(
-        options.db,
-        options.batch,
-        coder,
-        options.unit,
-        size=options.sample,
-        instrument=options.instrument,
-        redraw=options.redraw,
-    )
+    session = CodingSession(options.db, options.batch, coder, size=options.sample, redraw=options.redraw)
     if options.export:
         return _export(options, session)
     if options.taken:
@@ -226,7 +213,7 @@ def run(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace, session: CodingSession) -> int:
     count = write_sample(session, options.export)
     words = (
-        f"{options.export}: {count:,} {session.sample.noun}, {len(session.own_codes):,} of them coded by {session.coder}\n"
+        f"{options.export}: {count:,} sides, {len(session.own_codes):,} of them coded by {session.coder}\n"
         f"Fill in the column `code` ({session.codebook.words}); "
         f"then: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
     )
