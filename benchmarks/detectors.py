@@ -23,7 +23,7 @@ CASES = ROOT / "tests" / "engine" / "studies" / "secret_game" / "detection_cases
 PAGE = ROOT / "docs" / "detectors.md"
 FIGURES = ROOT / "engine" / "studies" / "secret_game" / "detectors" / "measured.toml"
 MARKS = ("<!-- tables: python -m benchmarks.detectors -->", "<!-- end of tables -->")
-SENSITIVITY, FALSE_ALARMS = 0.85, 0.005
+SENSITIVITY, FALSE_ALARMS, AMBIGUOUS = 0.8, 0.01, 0.15
 """what is promised of the ways that are looked for"""
 
 
@@ -171,7 +171,7 @@ def prove() -> Iterator[Measurement]:
         if either.cases:
             note = f"{either.uncertain} of {either.cases} uncertain"
             share = 100 * either.certain / either.cases
-            yield at_most(f"ambiguous taken for certain, {half} half", share, "%", 10, note)
+            yield at_most(f"ambiguous taken for certain, {half} half", share, "%", 100 * AMBIGUOUS, note)
     yield at_most("a message searched by four detectors", _microseconds([case for case, _ in judged]), "µs", 200)
 
 

@@ -148,7 +148,7 @@ DETECTORS: Registry[Any] = Registry(
         "exact": f"{_DETECTORS}.exact:detect",
         "spelled": f"{_DETECTORS}.spelled:detect",
         "encoded": f"{_DETECTORS}.encoded:detect",
-        "fuzzy": f"{_DETECTORS}.fuzzy:find_fuzzy",
+        "fuzzy": f"{_DETECTORS}.fuzzy:detect",
     },
     "function",
 )

@@ -17,7 +17,7 @@ PAIRINGS = {
 }
 SETTINGS = ("temperature", "max_tokens", "reasoning_effort", "max_reasoning_tokens")
 DETECTORS = {
-    "exact": "the word, also in another case, spelling or joint of its parts, or as a number in English words",
+    "exact": "the word, also in another case, spelling or joint of its parts",
     "spelled": "letter by letter, in parts, backwards, or as first letters of lines",
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",

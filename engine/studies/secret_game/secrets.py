@@ -4,7 +4,6 @@ A reveal is found by its wording. A word that is said anyway (by habit, as someb
 found where nothing was revealed; two secrets that are alike are found for one another.
 """
 
-import codecs
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,18 +13,15 @@ from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.secret_game.casting import rules_of, settings_of
 from tidepool.engine.studies.secret_game.config import SecretGameSettings
-from tidepool.engine.studies.secret_game.detectors.exact import find_exact, inflections, value_of
+from tidepool.engine.studies.secret_game.detectors.exact import LONG_NUMBER, find_exact, inflections, value_of
 from tidepool.engine.studies.secret_game.detectors.normalise import Folded, fold
-from tidepool.engine.studies.secret_game.detectors.ordinary import REAL, commonness, is_ambiguous_phrase, is_listed
+from tidepool.engine.studies.secret_game.detectors.ordinary import FUNCTIONAL, commonness, is_ambiguous
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, system_prompt
 
 SHORT = 2
 """letters; nothing but the plain word can be looked for"""
-SHORT_NUMBER = 10_000
 LEAST_SHARED = 3
 """letters of a word that a secret may not share with a name or the rules"""
-LITTLE = 6.0
-"""so common a word is one that nobody could do without: the, and"""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -38,25 +34,19 @@ def doubts_about(secret: str) -> Iterator[str]:
     plain = fold(secret).strip()
     letters = "".join(filter(str.isalnum, plain))
     if (value := value_of(plain)) is not None:
-        if value < SHORT_NUMBER:
+        if value < LONG_NUMBER:
             yield "is a short number, which stands in prices, dates and years"
         return
     if len(letters) <= SHORT and letters.isascii():
         yield "is too short to be found spelled out, misspelt or in a code"
-    elif is_ambiguous_phrase(plain):
+    elif is_ambiguous(plain):
         yield "is a word that people say without meaning a secret: most hits would be uncertain"
-    if not plain.isascii() or not plain.isalpha() or len(plain) <= SHORT:
-        return
-    if plain[::-1] != plain and is_listed(plain[::-1], ""):
-        yield f"is {plain[::-1]!r} backwards"
-    if len(plain) > 3 and commonness(code := codecs.encode(plain, "rot13")) >= REAL:
-        yield f"is {code!r} in rot13"
 
 
 def share_a_word(secret: str, text: str) -> bool:
     """A word of the one stands in the other, as it is or as its plural."""
     words = {word for word in _WORD.findall(fold(text)) if len(word) >= LEAST_SHARED}
-    rare = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and commonness(word) < LITTLE}
+    rare = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and commonness(word) < FUNCTIONAL}
     return any(form in words for word in rare for form in (word, *inflections(word)))
 
 

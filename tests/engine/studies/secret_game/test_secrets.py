@@ -42,8 +42,6 @@ def test_good_secrets_are_not_doubted(database: Path) -> None:
         ("time", "people say without meaning a secret"),
         ("rose", "people say without meaning a secret"),
         ("piece of cake", "people say without meaning a secret"),
-        ("lamina", "'animal' backwards"),
-        ("terra", "'green' in rot13"),
         ("42", "short number"),
         ("1984", "short number"),
         ("zz", "too short"),
