@@ -22,19 +22,13 @@ _READ = (
 """what is told of a batch, cut where the file is a stranger's and holds more than any batch of ours"""
 
 
-def simulation_numbers(connection: sqlite3.Connection, limit: int, offset: int) -> list[int]:
-    """Of the batches of simulations, the oldest first."""
-    query = "SELECT number FROM batch WHERE kind = 'simulation' ORDER BY number LIMIT ? OFFSET ?"
-    return [row[0] for row in connection.execute(query, (limit, offset)).fetchall()]
+def simulation_batches(connection: sqlite3.Connection, limit: int, offset: int) -> list[sqlite3.Row]:
+    """Batches of simulations, the oldest first."""
+    return connection.execute(f"{_READ} ORDER BY number LIMIT ? OFFSET ?", (limit, offset)).fetchall()
 
 
 def simulation_count(connection: sqlite3.Connection) -> int:
     return int(value_of(connection, "SELECT count(*) FROM batch WHERE kind = 'simulation'"))
-
-
-def simulation_batch_numbered(connection: sqlite3.Connection, number: int) -> sqlite3.Row | None:
-    row: sqlite3.Row | None = connection.execute(f"{_READ} AND number = ?", (number,)).fetchone()
-    return row
 
 
 def simulation_batch(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row | None:

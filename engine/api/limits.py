@@ -37,22 +37,11 @@ class RequestLimits:
             await self._app(scope, receive, send)
             return
         request = _auth_request(scope)
-        refusal = self._auth.refusal(request) or self._too_long(request)
-        body = refusal or await self._body(receive)
+        body = self._auth.refusal(request) or await self._body(receive)
         if isinstance(body, bytes):
             await self._app(scope, _replaying(body, receive), send)
         elif body is not None:
             await _response(body)(scope, receive, send)
-
-    def _too_long(self, request: AuthRequest) -> Refused | None:
-        length = request.headers.get(b"content-length", b"0") or b"0"
-        if not length.isdigit():
-            return Refused(400, "Content-Length is no number.")
-        return self._length_refusal() if len(length) > 18 or int(length) > self._most_bytes else None
-
-    def _length_refusal(self) -> Refused:
-        limit_text = f"{self._most_bytes >> 20} MiB" if self._most_bytes >> 20 else f"{self._most_bytes} bytes"
-        return Refused(413, f"The body is larger than {limit_text}.")
 
     async def _body(self, receive: Receive) -> bytes | Refused | None:
         """The whole body; None if the caller went away, since half a body is no request."""
@@ -65,7 +54,7 @@ class RequestLimits:
                         return None
                     body += message.get("body", b"")
                     if len(body) > self._most_bytes:
-                        return self._length_refusal()
+                        return Refused(413, f"The body is larger than {self._most_bytes:,} bytes.")
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:

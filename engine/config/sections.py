@@ -24,7 +24,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import to_json
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.cluster import Cluster
@@ -172,7 +171,7 @@ def reasoning_of(settings: Reasons) -> dict[str, Any]:
 
 def _not_too_large(metadata: dict[str, Any]) -> dict[str, Any]:
     try:
-        size = len(to_json(metadata))
+        size = len(json.dumps(metadata, ensure_ascii=False, allow_nan=False, default=str).encode())
     except (ValueError, RecursionError) as error:
         raise ValueError(f"this cannot be stored ({error})") from None
     if size > ceilings.METADATA:
