@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.problems import WrongValue, validated
-from tidepool.engine.config.section import Section, with_keywords_in_help
+from tidepool.engine.config.section import Section
 from tidepool.engine.config.toml_files import apply_override
 
 PREFIX = "cluster."
@@ -33,7 +33,6 @@ Place = Annotated[str, MaxLen(ceilings.ADDRESS), AfterValidator(_place)]
 Amount = Annotated[float, Ge(0), Le(1e15)]
 
 
-@with_keywords_in_help
 class Cluster(Section):
     """Workers on Ray (the extra `cluster`). What comes out does not depend on it."""
 

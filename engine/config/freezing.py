@@ -2,11 +2,10 @@
 
 `freeze` takes in what the config names: entries of the library, files, the models behind presets. `load_frozen` takes in nothing, since
 the file may be anybody's; a config in it that would have a file read is refused. A run stops at the first problem; `validate_all` gives
-a form all problems at once, and `remarks_on` names keys that change nothing, as warnings.
+a form all problems at once, and `remarks_on` names what is perhaps not meant, as warnings.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -202,44 +201,6 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     return problems
 
 
-BY_BATCH_API = ("batch_size", "poll_interval", "rescue_after", "batch_from")
-OF_PPO = ("ppo_epoch", "num_mini_batch", "learning_rate", "gae_lambda", "clip", "entropy")
-OF_SIZES = ("async_batch_size", "max_concurrent_requests", "genome_batch_size", "max_concurrent_genomes")
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Keys of a section that nobody reads while another key says otherwise."""
-
-    keys: tuple[str, ...]
-    unless: str
-    """the other key: a design that crosses it may well need them"""
-    unread: Callable[[Any], bool]
-    counts_with: str
-    """what they would need"""
-
-
-LIVE = Unread(BY_BATCH_API, "name", lambda table: table.name in ("live", "default"), 'name = "auto"')
-UNREAD: dict[str, tuple[Unread, ...]] = {
-    "secret_game": (
-        Unread(
-            ("targeted_secret", "announce_target"),
-            "mode",
-            lambda table: table.mode != "targeted",
-            'mode = "targeted"',
-        ),
-        Unread(("judge",), "detection", lambda table: "judge" not in table.detection, '"judge" in detection'),
-        Unread(("fuzzy_threshold",), "detection", lambda table: "fuzzy" not in table.detection, '"fuzzy" in detection'),
-    ),
-    "evolution": (
-        Unread(("model",), "models", lambda table: bool(table.models), "no models = [ … ] beside it"),
-        Unread(OF_SIZES, "dynamic", lambda table: table.dynamic, "dynamic = false"),
-    ),
-    "mutation": (
-        Unread(("judge",), "reward", lambda table: table.reward != "judge", 'reward = "judge"'),
-        Unread(OF_PPO, "learner", lambda table: table.learner != "ppo", 'learner = "ppo"'),
-    ),
-}
 ROLES = {"secret_game": "agents", "simulation": "entities", "evolution": "", "mutation": ""}
 """kind → who takes part in it; kinds of installed packages may take both"""
 
@@ -252,14 +213,6 @@ def remarks_on(config: Config) -> list[str]:
 
 def _remarks(config: Config) -> Iterator[ConfigProblem]:
     kind = config.batch.kind
-    crossed = " ".join(map(str, config.design.factors.items())) if config.design else ""
-    for name, section, rules in (("service", config.service, (LIVE,)), (kind, config.settings, UNREAD.get(kind, ()))):
-        for rule in rules:
-            if rule.unread(section) and f"{name}.{rule.unless}" not in crossed:
-                for key in rule.keys:
-                    if config.origin.lines.has((name, key)):
-                        words = f"it counts only with {rule.counts_with}. Write that, or remove the key."
-                        yield ConfigProblem((name, key), f"{name}.{key} is not read: {words}")
     yield from _unused_participants(config, kind)
     yield from _misspelt_models(config, kind)
 

@@ -5,7 +5,7 @@ A sentence names the nearest known key or the section a key belongs to, and what
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -15,15 +15,13 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.toml_files import LISTS, NO, NO_LINES, YES, Lines, as_number, format_key, format_value
+from tidepool.engine.config.toml_files import LISTS, NO_LINES, Lines, format_key, format_value, read_value
 from tidepool.engine.errors import Location, UsageError
 
 MOST_SHOWN = 5
 """problems that one error message names"""
 LONGEST_SHOWN = 60
 """letters or items of a wrong value that are repeated"""
-LONGEST_GUESSED = 200
-"""letters of a text that is read as another value; Python reads no number of thousands of digits"""
 EXPECTED = {
     "string_type": "expected text",
     "int_type": "expected a whole number",
@@ -40,8 +38,6 @@ EXPECTED = {
 """pydantic's name of a fault → our words for it, with blanks for what pydantic says of it"""
 
 Section = TypeVar("Section", bound=BaseModel)
-Write = Callable[[Any], str]
-"""the syntax of suggested values: TOML, or Python if the section was made in code"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +135,11 @@ def problems_in(
 
 
 def problems_of(
-    error: ValidationError,
-    model: type[BaseModel],
-    prefix: Location = (),
-    layout: ConfigLayout = NO_LAYOUT,
-    write: Write = format_value,
+    error: ValidationError, model: type[BaseModel], prefix: Location = (), layout: ConfigLayout = NO_LAYOUT
 ) -> list[ConfigProblem]:
     """What pydantic found, in words."""
     errors = error.errors(include_url=False)[: ceilings.PROBLEMS]
-    return [_problem(fault, model, prefix, layout, write) for fault in errors]
+    return [_problem(fault, model, prefix, layout) for fault in errors]
 
 
 def format_error(source: str, sentence: str, line: int | None = None) -> str:
@@ -188,7 +180,7 @@ def path_in_words(location: Location) -> str:
 # -- one problem in words --------------------------------------------------------------------------------
 
 
-def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: ConfigLayout, write: Write) -> ConfigProblem:
+def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: ConfigLayout) -> ConfigProblem:
     location: Location = error["loc"]
     path = (*prefix, *location)
     where = path_in_words(path)
@@ -203,79 +195,44 @@ def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: Confi
     raised = error.get("ctx", {}).get("error")
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
     if fault == "list_type" and isinstance(value, Mapping) and (path[-1] in LISTS or _section_at(model, location)):
-        names = [name for name, item in value.items() if isinstance(item, Mapping)]
-        named = f' with name = "{names[0]}"' if names and len(names) == len(value) else ""
-        return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]]{named}.")
+        return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]].")
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
     expected = EXPECTED.get(fault, "").format(**error.get("ctx", {}))
     message = expected or error["msg"].removeprefix("Value error, ").replace(" after validation", "")
     sentence = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if expected:
-        sentence = f"{sentence} {_hint(error, model, write)}".rstrip()
+        sentence = f"{sentence} {_hint(error)}".rstrip()
     elif isinstance(value, Mapping):
         return ConfigProblem(key, f"[{where}]: {sentence}" if path else sentence)
-    return ConfigProblem(key, f"{where} = {_shortened(value, write)}: {sentence}")
+    return ConfigProblem(key, f"{where} = {_shortened(value)}: {sentence}")
 
 
-def _hint(error: Any, model: type[BaseModel], write: Write) -> str:
-    """What to write instead: the value that was meant, if it would be accepted."""
-    location, value = error["loc"], error["input"]
-    guesses = _guesses(error["type"], value) if not isinstance(value, str) or len(value) <= LONGEST_GUESSED else ()
-    for guess in guesses:
-        if _accepts(model, location, guess):
-            key = location[-1]
-            return f"Write {write(guess)}." if isinstance(key, int) else f"Write {format_key(key)} = {write(guess)}."
+def _hint(error: Any) -> str:
+    """What to write instead: the value that was perhaps meant."""
+    key, value = error["loc"][-1], error["input"]
+    meant: Any = None
+    match error["type"], value:
+        case "int_type" | "float_type" | "bool_type", str():
+            number, is_bool = read_value(value.strip()[:LONGEST_SHOWN]), error["type"] == "bool_type"
+            meant = number if isinstance(number, bool if is_bool else int | float) else None
+        case "int_type" | "int_from_float", float() if math.isfinite(value):
+            meant = round(value)
+        case "string_type", int() | float():
+            meant = str(value).lower()
+        case "list_type", str() if len(value) <= LONGEST_SHOWN:
+            meant = [value] if " " in value else value.split(",")
+    if meant is not None and not isinstance(key, int):
+        return f"Write {format_key(key)} = {format_value(meant)}."
     options = re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
-    if near := get_close_matches(value.lower(), options, n=1, cutoff=0.5) if isinstance(value, str) else []:
-        return f"Did you mean {near[0]!r}?"
-    return ""
+    near = get_close_matches(value.lower(), options, n=1, cutoff=0.5) if isinstance(value, str) else []
+    return f"Did you mean {near[0]!r}?" if near else ""
 
 
-def _guesses(fault: str, value: object) -> Iterator[Any]:
-    """Values that were perhaps meant."""
-    match fault, value:
-        case ("int_type" | "int_from_float", float()) if math.isfinite(value):
-            yield round(value)
-        case ("int_type" | "float_type", str()) if number := as_number(value):
-            yield float(number) if "." in number else int(number)
-        case ("bool_type", str()) if value.strip().lower() in YES | NO:
-            yield value.strip().lower() in YES
-        case ("string_type", bool()):
-            yield str(value).lower()
-        case ("string_type", int() | float()):
-            yield str(value)
-        case ("string_type" | "literal_error", [str() as word]):
-            yield word
-        case ("list_type", str()):
-            words = [word.strip() for word in value.split(",")]
-            if all(words) and not any(re.search(r"\s", word) for word in words):  # else a sentence with commas
-                yield words
-            yield [value]
-        case ("list_type", int() | float() | Mapping()):
-            yield [value]
-
-
-def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
-    """Whether the section has nothing against this value at this place, whatever else it may lack."""
-    path = tuple(0 if isinstance(part, int) else part for part in location)
-    data = value
-    for part in reversed(path):
-        data = [data] if isinstance(part, int) else {part: data}
-    try:
-        model.model_validate(data)
-    except ValidationError as error:
-        raised = [(*fault["loc"], *getattr(fault.get("ctx", {}).get("error"), "where", ())) for fault in error.errors()]
-        return not any(where[: len(path)] == path for where in raised)
-    except UsageError:
-        return False
-    return True
-
-
-def _shortened(value: Any, write: Write) -> str:
+def _shortened(value: Any) -> str:
     shown = value[:LONGEST_SHOWN] if isinstance(value, str | list) else value
     try:
-        text = write(shown)
+        text = format_value(shown)
     except (TypeError, ValueError, RecursionError):  # no value of TOML, or too deep
         text = repr(shown)
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "…"

@@ -1,19 +1,17 @@
 """The base class of every table of a config.
 
-A section made in code, such as `Agent(name="Ada", model="gpt4o_mini")`, reports mistakes in the words of the command line, and `help()`
-lists every keyword with its type, default and meaning. Type checkers see a plain pydantic class.
+A section made in code, such as `Agent(name="Ada", model="gpt4o_mini")`, reports mistakes in the words of the command line. Type
+checkers see a plain pydantic class.
 """
 
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
-from inspect import Parameter, Signature, get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from tidepool.engine.config.ceilings import Address
@@ -32,7 +30,7 @@ else:
             try:
                 return super().__call__(*values, **keywords)
             except ValidationError as error:
-                problems = problems_of(error, cls, write=repr)
+                problems = problems_of(error, cls)
                 sentences = " ".join(problem.sentence for problem in problems[:MOST_SHOWN])
                 raise UsageError(format_error(cls.__name__, sentences), problems[0].where) from None
 
@@ -41,40 +39,6 @@ else:
 
 
 S = TypeVar("S", bound=BaseModel)
-
-
-def with_keywords_in_help(section: type[S]) -> type[S]:
-    """The class with its keywords listed in its docstring: its own first, then those of what it is made of."""
-    fields = {name: section.model_fields[name] for name in _in_order(section) if name != "kind"}
-    lines = (_line(name, field) for name, field in fields.items())
-    section.__doc__ = "\n".join(((section.__doc__ or "").rstrip(), "", "Keywords:", *lines))
-    section.__signature__ = Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in fields])
-    return section
-
-
-def _in_order(section: type[BaseModel]) -> Iterator[str]:
-    for part in section.__mro__:
-        yield from (name for name in get_annotations(part) if name in section.model_fields)
-
-
-def _line(name: str, field: FieldInfo) -> str:
-    meaning = re.sub(r"\s+", " ", field.description or "")
-    default = ", required" if field.is_required() else f" = {_default(field)}"
-    return f"    {name}: {type_in_words(field.annotation)}{default}" + (f"\n        {meaning}" if meaning else "")
-
-
-def type_in_words(annotation: Any) -> str:
-    """As one writes it: `Literal['live', 'auto']`, `list[Agent]`, `float | None`."""
-    simple = isinstance(annotation, type) and not hasattr(annotation, "__args__")
-    text = annotation.__name__ if simple else str(annotation)
-    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", text))
-
-
-def _default(field: FieldInfo) -> str:
-    make = field.default_factory
-    return (
-        repr(field.default) if make is None else {"list": "[]", "dict": "{}"}.get(make.__name__, f"{make.__name__}()")
-    )
 
 
 Hosts = Annotated[list[Address], BeforeValidator(lambda value: [LOCAL] if value == LOCAL else value)]

@@ -36,7 +36,6 @@ from tidepool.engine.config.section import (
     OneOf,
     Section,
     models_named,
-    with_keywords_in_help,
 )
 from tidepool.engine.errors import UsageError
 from tidepool.engine.kinds import load_kind
@@ -89,7 +88,6 @@ StopOutcome = Literal["revealed", "obtained", "rating"]
 _CONTRAST = re.compile(r"(?P<factor>.+?): .+ - .+", re.DOTALL)
 
 
-@with_keywords_in_help
 class StopWhenSure(Section):
     """What is to be known, and how well. The length that the study's own section plans is the most that is asked."""
 
@@ -226,7 +224,6 @@ class Limits(Section):
     """seconds that calls wait for a provider that is down before they fail"""
 
 
-@with_keywords_in_help
 class Service(Limits):
     """The section [service]: how the calls of the whole batch are made."""
 
@@ -392,7 +389,6 @@ def _wider(providers: type[P], types: tuple[tuple[str, type[ProviderSettings]], 
     return wider
 
 
-@with_keywords_in_help
 class Agent(Section):
     """One of [[agents]]: a model that plays a part."""
 

@@ -4,7 +4,6 @@ A path such as `secret_game.mode`, `agents.Ada.model` or `agents.*.instructions`
 `*` is all of them, and a part with dots in it can be quoted, as in `agents."Dr. Who".model`.
 """
 
-import codecs
 import json
 import re
 import stat
@@ -20,16 +19,13 @@ from tidepool.engine.errors import Location, UsageError
 FORM = 'A config is TOML: sections such as [batch], and in them keys such as kind = "secret_game".'
 LISTS = ("agents", "entities")
 """sections of which there are several"""
-YES, NO = {"true", "yes", "on"}, {"false", "no", "off"}
-NOTHING = {"none", "null", "nil"}
 
 _WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _PATH = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_PATH})\s*\]")
-_KEY = re.compile(rf"\s*({_PATH})\s*=(?P<value>.*)")
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+_KEY = re.compile(rf"\s*({_PATH})\s*=")
 _AT = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
-_PAIR = re.compile(r"""["']?(?P<key>[\w.-]+)["']?\s*(?P<sign>[=:]?)\s*(?P<value>.*)""")
+_PAIR = re.compile(r"""["']?(?P<key>[A-Za-z_][\w.-]*)["']?(?:\s*[=:]\s*|\s+)(?P<value>[^\s=:\[{#].*)""")
 
 
 # -- values ----------------------------------------------------------------------------------------------
@@ -60,38 +56,13 @@ def read_value(text: str) -> Any:
         return text
 
 
-def as_number(text: str) -> str:
-    """A number as people write it, with $ or commas between thousands; empty if it is none."""
-    bare = text.strip().lstrip("$€£")
-    if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", bare):
-        bare = bare.replace(",", "")
-    return bare if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", bare) else ""
-
-
-def _as_toml(value: str) -> str:
-    """An unquoted value as TOML would have it."""
-    bare = value.strip()
-    if _is_value(bare):
-        return bare
-    if bare.lower() in YES | NO:
-        return "true" if bare.lower() in YES else "false"
-    return as_number(bare) or json.dumps(bare.strip("\"'"), ensure_ascii=False)
-
-
-def _is_value(text: str) -> bool:
-    try:
-        return set(tomllib.loads(f"x = {text}")) == {"x"}
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return False
-
-
 # -- lines -----------------------------------------------------------------------------------------------
 
 
 class Lines:
     """The places of a TOML text, each with the line where it is first written: parsers forget it.
 
-    It reads no values, so a text that looks like TOML can mislead it; then it gives no line, or that of the section.
+    It reads no values, so a text over several lines that looks like TOML can mislead it.
     """
 
     def __init__(self, text: str, changed: Iterable[str] = ()) -> None:
@@ -100,16 +71,12 @@ class Lines:
         """keys that `--set` gave: what is wrong with them stands in no line"""
         self._lists: dict[Location, int] = {}
         table: Location = ()
-        closing = ""
         for number, line in enumerate(text.splitlines(), 1):
-            if closing:
-                closing = _still_open(closing, line)
-            elif match := _HEADER.match(line):
+            if match := _HEADER.match(line):
                 table = self._enter(_words(match[2]), match[1] == "[[")
                 self._note(table, number)
             elif match := _KEY.match(line):
                 self._note((*table, *_words(match[1])), number)
-                closing = _opened(match["value"])
 
     def of(self, where: Location) -> int | None:
         """The line of this place, else of what it stands in."""
@@ -118,10 +85,6 @@ class Lines:
                 return None
         places = (where[:length] for length in range(len(where), 0, -1))
         return next((self._line_of[place] for place in places if place in self._line_of), None)
-
-    def has(self, where: Location) -> bool:
-        """Whether this very place is written in the file."""
-        return where in self._line_of
 
     def _enter(self, words: Location, in_list: bool) -> Location:
         place: Location = ()
@@ -144,25 +107,6 @@ def _words(path: str) -> Location:
     return tuple(word.strip("\"'") for word in re.findall(_WORD, path))
 
 
-def _opened(value: str) -> str:
-    """What closes a value that continues over further lines; empty if it does not."""
-    for quotes in ('"""', "'''"):
-        if value.count(quotes) % 2:
-            return quotes
-    return "]" * _depth(value)
-
-
-def _still_open(closing: str, line: str) -> str:
-    if closing in ('"""', "'''"):
-        return closing if line.count(closing) % 2 == 0 else ""
-    return "]" * max(0, len(closing) + _depth(line))
-
-
-def _depth(text: str) -> int:
-    bare = _STRINGS.sub("", text).split("#")[0]
-    return bare.count("[") - bare.count("]")
-
-
 NO_LINES = Lines("")
 """of what was not written in a file"""
 
@@ -173,50 +117,21 @@ NO_LINES = Lines("")
 def find_slip(text: str, complaint: str) -> tuple[int, str]:
     """The line, and a sentence with the cure, for a text that is no TOML. `complaint` is the parser's own."""
     lines = text.splitlines() or [""]
-    match = _AT.search(complaint)
-    number = min(int(match[1]) if match and match[1] else len(lines), len(lines))
-    numbered = ((at, line.strip()) for at, line in enumerate(lines, 1))
-    at, first = next(((at, line) for at, line in numbered if line and line[0] != "#"), (1, ""))
-    if first.startswith("{"):
-        return at, f"this is JSON. {FORM}"
-    if first == "---" or re.fullmatch(r"[\w-]+\s*:", first):
-        return at, f"this is YAML. {FORM}"
+    at = _AT.search(complaint)
+    number = min(int(at[1]) if at and at[1] else len(lines), len(lines))
     line = lines[number - 1].strip()
-    advice = _repeated(line) if re.search(r"twice|overwrite|mutate|already", complaint) else _slip(line)
-    return number, advice or f"this is not valid TOML: {_AT.sub('', complaint).strip()}. {FORM}"
-
-
-def _repeated(line: str) -> str:
-    header = _HEADER.match(line)
-    if header and header[2] in LISTS:
-        return f"there are several of them, so each is written [[{header[2]}]], not [{header[2]}]."
-    name = header[2] if header else line.partition("=")[0].strip()
-    return f"{name} is there already. Keep one of the two, or begin another section before it."
-
-
-def _slip(line: str) -> str:
-    """What a line should read that is neither a section nor KEY = VALUE."""
-    if line.startswith("["):
-        name = re.sub(r"[^\w.]+", "_", line.split("#")[0].strip("[] ")).strip("_")
-        double = line.startswith("[[") or name in LISTS
-        return f"a section is written {f'[[{name}]]' if double else f'[{name}]'}, on a line of its own."
-    match = _PAIR.match(line)
-    if match is None or (match["sign"] == "=" and _is_value(match["value"])):
-        return ""
-    key, value = match["key"], match["value"].split(" #")[0].rstrip(" ,")
-    if not value or value[0] == "#":
-        return f"{key} has no value. Write {key} = VALUE; a section is written [{key}]."
-    if value[0] in "[{":
-        return f"{key}: a list ends with ], and a table {{ … }} stands on one line, without a comma before the }}."
-    if value[0] in "\"'" and not _is_value(value):
-        advice = (
-            f'Close it on the same line: {key} = {value}{value[0]}. Text over several lines stands between """ and """.'
-        )
-        return f"the quote of {key} is left open. {advice}" if value.count(value[0]) % 2 else ""
-    if value.lower() in NOTHING:
-        return f"TOML has no {value}. Leave {key} out, and its default holds."
-    reason = "this is no value of TOML" if match["sign"] == "=" else "between a key and its value stands ="
-    return f"{reason}. Write {key} = {_as_toml(value)}"
+    pair = _PAIR.match(line)
+    if re.search(r"twice|overwrite|mutate|already", complaint):
+        header = _HEADER.match(line)
+        name = header[2] if header else line.partition("=")[0].strip()
+        advice = f"Each of several is written [[{name}]]." if name in LISTS else "Keep one of the two."
+        return number, f"{name} is there already. {advice}"
+    if pair is not None and not line.startswith("["):
+        value = pair["value"].split(" #")[0].strip(" ,\"'")
+        word = value.lower() if value.lower() in ("true", "false") else value
+        written = word if not isinstance(read_value(word), str) else json.dumps(word, ensure_ascii=False)
+        return number, f"this is no KEY = VALUE of TOML. Write {pair['key']} = {written}"
+    return number, f"this is not valid TOML: {_AT.sub('', complaint).strip()}. {FORM}"
 
 
 # -- paths of keys ---------------------------------------------------------------------------------------
@@ -254,28 +169,17 @@ def _places(data: Any, rest: str, path: str) -> Iterator[tuple[dict[str, Any], s
 
 
 def _named(items: list[Any], rest: str, path: str) -> Iterator[tuple[Any, str]]:
-    """The item whose name stands first, the longest that fits: a name may hold dots."""
+    """The item whose name stands first, or all; a name with dots is written in quotes."""
+    name, remainder = _first(rest, path)
     names = [str(item.get("name", "")) for item in items if isinstance(item, dict)]
-    if rest == ALL or rest.startswith(f"{ALL}."):
-        name, remainder = ALL, rest[2:]
-    else:
-        matching = [item for item in names if rest == item or rest.startswith(f"{item}.")]
-        if matching:
-            name = max(matching, key=len)
-            remainder = rest[len(name) + 1 :]
-        else:
-            name, remainder = _first(rest, path)
-    if not remainder:
-        prefix = path.removesuffix(rest)
-        raise UsageError(
-            f"{path} names all of {name!r}, not one of its keys."
-            if name in (ALL, *names)
-            else f"{path} says not whose: write {prefix}{names[0] if names else 'NAME'}.{rest}, or {prefix}*.{rest} for all."
-        )
-    if name != ALL and name not in names:
+    if name not in (ALL, *names):
         near = get_close_matches(name, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(names[:10]) or 'none'}."
+        hint = (
+            f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(names[:10]) or 'none'}, and * for all."
+        )
         raise UsageError(f"{path}: nobody is called {name!r}.{hint}")
+    if not remainder:
+        raise UsageError(f"{path} names all of {name!r}, not one of its keys.")
     for item in items:
         if isinstance(item, dict) and name in (ALL, item.get("name")):
             yield item, remainder
@@ -317,32 +221,15 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES, *, is_config: bool = 
                 raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        words = f"{path}. {_instead_of(path)}" if is_config else f"{path.absolute()}."
-        raise UsageError(f"There is no file {words}") from None
+        advice = " Check the path, or start from `tidepool new` or `tidepool examples`." if is_config else ""
+        raise UsageError(f"There is no file {path if is_config else path.absolute()}.{advice}") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:
-        raise UsageError(_not_utf8(path, error)) from None
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{path}, line {line}: this is not text in UTF-8. Save the file as UTF-8.") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def _instead_of(path: Path) -> str:
-    """What to do where there is no such file: its ending may lack, or it is an example and nobody has it here."""
-    with_suffix = path.with_name(f"{path.name}.toml") if path.name else path
-    if with_suffix.is_file():
-        return f"Did you mean {with_suffix}?"
-    if path.parent.name == "examples" and path.suffix == ".toml":
-        return f"`tidepool examples {path.stem}` copies it here; then `tidepool run {path.name}`."
-    return "Check the path, or start from `tidepool new` or `tidepool examples`."
-
-
-def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:
-    """Which line it is; or that all of it is written otherwise, as some editors of Windows do."""
-    if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return f"{path} is written in UTF-16. Save it as UTF-8."
-    line = error.object.count(b"\n", 0, error.start) + 1
-    return f"{path}, line {line}: this is not text in UTF-8 (byte {error.start}). Save the file as UTF-8."
 
 
 def named_file(name: str, folder: Path | None, *where: str) -> Path:

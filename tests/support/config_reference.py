@@ -9,7 +9,7 @@ from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.cluster import Cluster
-from tidepool.engine.config.section import OneOf, Section, type_in_words
+from tidepool.engine.config.section import OneOf, Section
 from tidepool.engine.config.sections import (
     Agent,
     Batch,
@@ -82,7 +82,9 @@ def _type(annotation: Any, remarks: Sequence[Any] = ()) -> str:
     literals = [one for one in (annotation, *get_args(annotation)) if get_origin(one) is Literal]
     if literals:
         return "one of " + ", ".join(f"`{value}`" for value in get_args(literals[0]))
-    return type_in_words(annotation).replace("|", "\\|").replace("[", "\\[")
+    simple = isinstance(annotation, type) and not hasattr(annotation, "__args__")
+    text = annotation.__name__ if simple else re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", str(annotation))
+    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", text).replace("|", "\\|").replace("[", "\\[")
 
 
 def _default(field: Any) -> str:

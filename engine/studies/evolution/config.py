@@ -8,7 +8,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.section import OneOf, Section
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import SCORERS
@@ -203,7 +203,6 @@ class EvolutionSettings(Section):
         return self.samples * len(self.solvers()) * (2 if self.judged else 1)
 
 
-@with_keywords_in_help
 class Evolution(EvolutionSettings, Study):
     """A prompt evolution built in code: prompts that solve problems better, bred from generation to generation.
 

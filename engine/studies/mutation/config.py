@@ -9,7 +9,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import NamesModel, OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.section import NamesModel, OneOf, Section
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
@@ -132,7 +132,6 @@ class MutationSettings(Section):
         return [name for name in dict.fromkeys(wanted) if name != self.learner]
 
 
-@with_keywords_in_help
 class Mutation(MutationSettings, Study):
     """A query mutation built in code: a policy learns which rewriting of a query gets the better answer.
 

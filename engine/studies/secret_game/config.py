@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.section import OneOf, Section
 from tidepool.engine.config.sections import Agent, ModelName, ReasoningEffort, Study
 from tidepool.engine.registries import DETECTORS
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
@@ -116,7 +116,6 @@ class SecretGameSettings(Section):
         return JUDGE in self.detection
 
 
-@with_keywords_in_help
 class SecretGame(SecretGameSettings, Study):
     """A secret game built in code: pairs of agents talk, and each has a secret to keep and one to learn.
 

@@ -9,7 +9,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Word
 from tidepool.engine.config.entities import Entity
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import Section, with_keywords_in_help
+from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 
 Style = Literal["enacted", "narrated"]
@@ -91,7 +91,6 @@ class SimulationSettings(Section):
         return self
 
 
-@with_keywords_in_help
 class Simulation(SimulationSettings, Study):
     """Talks of described people, built in code.
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from pydoc import plain, render_doc
 
 import pytest
 
@@ -23,13 +22,13 @@ BOB = Agent(name="Bob", model="simulated:trusting", secret="lantern")
         (lambda: Agent(nam="Ada", model="gpt4o_mini"), "Agent: name is missing. unknown key nam. Did you mean 'name'?"),
         (
             lambda: Agent(name="Ada", model="gpt4_mini"),
-            "Agent: model = 'gpt4_mini': 'gpt4_mini' is neither PROVIDER:MODEL nor a preset: did you mean 'gpt4o_mini'?",
+            "Agent: model = \"gpt4_mini\": 'gpt4_mini' is neither PROVIDER:MODEL nor a preset: did you mean 'gpt4o_mini'?",
         ),
         (lambda: Service(max_concurent=5), "Service: unknown key max_concurent. Did you mean 'max_concurrent'?"),
         (lambda: SecretGame(agent=[ADA, BOB]), "SecretGame: unknown key agent. Did you mean 'agents'?"),
         (
             lambda: SecretGame(agents=[ADA, BOB], rounds="two"),
-            "SecretGame: rounds = 'two': expected a whole number.",
+            'SecretGame: rounds = "two": expected a whole number.',
         ),
         (
             lambda: SecretGame(agents=[ADA], scoring={"bth": 1}),
@@ -39,14 +38,14 @@ BOB = Agent(name="Bob", model="simulated:trusting", secret="lantern")
         (lambda: Simulation(n_turn=2), "Simulation: unknown key n_turn. Did you mean 'n_turns'?"),
         (
             lambda: Simulation(entities=["Ada"]),
-            "Simulation: entities[0] = 'Ada': input should be an instance of Entity.",
+            'Simulation: entities[0] = "Ada": input should be an instance of Entity.',
         ),
         (lambda: Entity(""), "Entity, name: the name is missing."),
         (lambda: Entity("Ada", attributes=["tall"]), "Entity, attributes: expected names and values."),
         (lambda: Evolution(elite_size=9, population_size=9), "Evolution: elite_size leaves no room for children"),
         (
             lambda: Mutation(learner="bandits"),
-            "Mutation: learner = 'bandits': expected 'bandit', 'ppo' or 'random'.",
+            "Mutation: learner = \"bandits\": expected 'bandit', 'ppo' or 'random'.",
         ),
     ],
 )
@@ -58,23 +57,12 @@ def test_a_mistake_in_code_is_told_in_the_words_of_the_command_line(make: Callab
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_a_study_takes_every_key_of_its_section_and_help_says_what_each_means(study: type[Study]) -> None:
-    page = plain(render_doc(study))
-    for name, field in study.settings_type.model_fields.items():
-        assert name in signature(study).parameters
-        assert f"{name}: " in page
-        assert field.description and field.description.split("\n")[0] in page
-    assert "pydantic" not in str(signature(study)) and "Annotated" not in page.split("Method resolution order")[0]
+def test_a_study_takes_every_key_of_its_section(study: type[Study]) -> None:
+    assert study.settings_type.model_fields.keys() <= signature(study).parameters.keys()
 
 
 def test_there_is_a_class_for_each_kind_of_our_own() -> None:
     assert [study.model_fields["kind"].default for study in STUDIES] == list(KINDS.builtin)
-
-
-def test_help_on_the_parts_of_a_study_lists_their_keywords() -> None:
-    assert "memory: Literal['short', 'long'] = 'short'\n" in plain(render_doc(Agent))
-    assert "budget_usd: float = 0.0\n" in plain(render_doc(Service))
-    assert "name: str, required\n" in plain(render_doc(Agent))
 
 
 def test_what_is_left_out_in_code_is_left_out_in_the_config() -> None:

@@ -69,7 +69,7 @@ WRONG = {
         "level 1 of 'memory' cannot be read",
     ),
     "a key without quotes": ('[design.factors]\nagents.Ada.memory = ["short", "long"]\n', '"agents.Ada.memory" = '),
-    "whose key": ('[design.factors]\n"agents.memory" = ["short", "long"]\n', "agents.Ada.memory, or agents.*.memory"),
+    "whose key": ('[design.factors]\n"agents.memory" = ["short", "long"]\n', "There are Ada, Dr. Bob, and * for all"),
     "one table": (f'{ONE}[design.hypotheses]\noutcome = "revealed"\n', "[[design.hypotheses]]"),
     "contrast without factor": (
         f'{ONE}[[design.hypotheses]]\noutcome = "revealed"\ncontrast = "long - short"\n',
@@ -136,7 +136,6 @@ def test_a_design_that_is_too_large_is_refused_before_its_cells_are_built(
 @pytest.mark.parametrize(
     ("path", "value", "found"),
     [
-        ("agents.Dr. Bob.model", "m", [["Ada", None], ["Dr. Bob", "m"]]),
         ('agents."Dr. Bob".model', "m", [["Ada", None], ["Dr. Bob", "m"]]),
         ("agents.*.model", "m", [["Ada", "m"], ["Dr. Bob", "m"]]),
     ],

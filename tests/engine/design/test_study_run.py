@@ -104,7 +104,7 @@ def test_a_study_is_stopped_and_goes_on_by_any_of_its_names(tmp_path: Path) -> N
 
 async def test_a_wave_that_waits_only_for_a_live_cell_is_no_deadlock(tmp_path: Path) -> None:
     """Ollama has no batch API: the mixed cell waits for the first message, which the other cell buys live."""
-    mixed = '[design.factors]\n"agents.Dr. Bob.model" = ["ollama:llama3.2", "simulated:naive"]\n'
+    mixed = '[design.factors]\n"agents.\\"Dr. Bob\\".model" = ["ollama:llama3.2", "simulated:naive"]\n'
     more = "[service]\nbatch_from = 0\npoll_interval = 0.01\n[providers.ollama]\nbase_url = "
     async with Emulator(ollama=Faults(latency=0.1)) as emulator:
         path = written(tmp_path, factors=mixed, talks=1, more=more + f'"{emulator.urls["ollama"]}"')

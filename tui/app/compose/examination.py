@@ -60,7 +60,7 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
         from tidepool.engine.config.toml_files import find_slip
 
         line, explanation = find_slip(text, str(error))
-        return Examined((Complaint((), f"This is no valid TOML: {explanation}"),), line)
+        return Examined((Complaint((), explanation),), line)
     config, faults = validate_all(values, folder, database)
     if config is None:
         return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
