@@ -21,11 +21,9 @@ from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import BATCH_ID
 from tidepool.storage.library import StoredEntity
 from tidepool.storage.queries.units import StoredUnit, last_unit, units_from
+from tidepool.storage.states import BatchStatus
 
 T = TypeVar("T")
-
-State = Literal["pending", "in_progress", "completed", "partial", "failed", "interrupted"]
-
 
 EXAMPLE: dict[str, JsonValue] = {
     "name": "A mill for the valley",
@@ -114,7 +112,7 @@ class BatchRecord(BaseModel):
     timestamp: str | None
     description: str
     context: str
-    status: State
+    status: BatchStatus
     reason: str | None
     """why it stopped, or could not start"""
     simulated: bool
@@ -153,7 +151,7 @@ def find(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row:
 
 def simulations_planned(connection: sqlite3.Connection, batch: sqlite3.Row) -> int:
     """How many simulations the batch has, or will have."""
-    planned = progress_of(connection, batch["number"])["units_total"]
+    planned: int = progress_of(connection, batch["number"])["units_total"]
     planned = planned or json.loads(batch["config"])["simulation"]["num_simulations"]
     return max(planned, last_unit(connection, batch["number"]))
 
@@ -172,7 +170,7 @@ def batch_record(
         timestamp=moment(batch["created_at"]),
         description=batch["description"],
         context=settings["context"],
-        status=status_now(path, batch, progress),
+        status=BatchStatus(status_now(path, batch, progress)),
         reason=batch["reason"],
         simulated=batch["simulated"],
         progress=Progress(
@@ -208,4 +206,4 @@ def _simulation_record(batch_id: str, settings: dict[str, Any], unit: StoredUnit
 
 
 def entity_record(stored: StoredEntity) -> EntityRecord:
-    return EntityRecord(id=stored.id, type=stored.type, **entity_of(stored).as_record())
+    return EntityRecord.model_validate({"id": stored.id, "type": stored.type, **entity_of(stored).as_record()})

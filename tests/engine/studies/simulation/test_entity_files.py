@@ -71,9 +71,9 @@ def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
         ("a.json", '{"people": []}', "expected a list of entities"),
         ("a.json", "[]", "holds no entities"),
         ("a.json", '[{"name": "A"}, {"name": 3}]', "a.json, entity 2: name = 3: a name is text"),
-        ("a.toml", "x = ", "line 1: x has no value"),
-        ("a.toml", "[[entities]]\nname = Hypatia", 'line 2: this is no value of TOML. Write name = "Hypatia"'),
-        ("a.toml", "entities:\n  - name: Ada", "this is YAML. An entity file is TOML"),
+        ("a.toml", "x = ", "line 1: this is not valid TOML"),
+        ("a.toml", "[[entities]]\nname = Hypatia", 'line 2: this is no KEY = VALUE of TOML. Write name = "Hypatia"'),
+        ("a.toml", "entities:\n  - name: Ada", "An entity file is TOML"),
         ("a.json", "[{'name': 'Ada'}]", "line 1: this is no valid JSON"),
         (
             "a.toml",
