@@ -7,7 +7,7 @@ them disagree.
 import json
 import sqlite3
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
@@ -275,17 +275,6 @@ class Remembered:
     entries: dict[str, sqlite3.Row]
 
 
-class UnitLine(NamedTuple):
-    """What the file says of a unit that was begun."""
-
-    sequence_number: int
-    participants: tuple[str, ...]
-    game: int | None
-    round: int | None
-    interaction_type: str | None
-    details: str | None
-
-
 _TOTAL = update_by(Progress, ["batch_number"], ["units_total"])
 _END_UNIT = compile_statement(
     update(Unit)
@@ -315,8 +304,6 @@ _RECALL = (
     "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error, finish_reason, "
     "served_model, seal FROM call WHERE unit_id"
 )
-_REPLIES = "SELECT unit_id, step, text, error, finish_reason, served_model FROM call WHERE unit_id"
-
 LONGEST_REPLY = 4_000_000
 """letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
 
@@ -349,23 +336,6 @@ class Ledger:
             number = row["unit_id"] - offset
             units.setdefault(number, Remembered(UnitStatus.IN_PROGRESS, {})).entries[row["step"]] = row
         return units
-
-    def recall_again(self, sequence_numbers: Iterable[int], *, whole: bool) -> Iterator[tuple[UnitLine, Remembered]]:
-        """These units once more: what the file says of each, with its calls, whole or as far as a story sees them."""
-        ids = json.dumps([unit_id(self.batch_number, number) for number in sequence_numbers])
-        entries: dict[int, dict[str, sqlite3.Row]] = defaultdict(dict)
-        calls = self.reader.cursor()
-        if not whole:
-            calls.row_factory = None  # plain tuples are half the work
-        for row in calls.execute(f"{_RECALL if whole else _REPLIES} IN (SELECT value FROM json_each(?))", (ids,)):
-            entries[row[0]][row[1]] = row
-        for identity, number, participants, game, round, kind, details, status in self.reader.execute(
-            "SELECT id, sequence_number, participants, game, round, interaction_type, details, status FROM unit "
-            "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (ids,),
-        ):
-            line = UnitLine(number, tuple(json.loads(participants)), game, round, kind, details)
-            yield line, Remembered(status, entries[identity])
 
     def marks_of(self, sequence_number: int) -> dict[str, dict[str, Any]]:
         """What the answers of a unit were marked, by step."""

@@ -178,16 +178,6 @@ class ProviderBatchBook:
                 **{name: row[name] for name in same},
             )
 
-    def calls_open(self) -> int:
-        """How many calls the open provider batches were made of."""
-        query = f"SELECT sum(count) FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}"
-        return value_of(self._ledger.reader, query, (self._ledger.batch_number,)) or 0
-
-    def calls_of(self, order_id: str) -> Iterator[tuple[Address, str]]:
-        """Each call's address and the key of what is asked."""
-        query = "SELECT calls FROM provider_batch WHERE id = ?"
-        return self._read(json.loads(value_of(self._ledger.reader, query, (order_id,))))
-
     def made_so_far(self) -> Counter[str]:
         """How many provider batches there were of each content."""
         rows = self._ledger.reader.execute(

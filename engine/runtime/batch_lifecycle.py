@@ -78,10 +78,6 @@ class Ending:
     lost: str | None = None
 
 
-async def at_once(job: ProviderBatch) -> None:
-    return None
-
-
 class BatchLifecycle:
     """Deals with one account's batch API."""
 
@@ -91,10 +87,7 @@ class BatchLifecycle:
         account: Account,
         api: BatchApi,
         records: ProviderBatchBook,
-        may_read: Callable[[ProviderBatch], Awaitable[None]] = at_once,
     ) -> None:
-        """`may_read` waits until the results of a provider batch may be brought into memory."""
-        self._may_read = may_read
         self.account = account
         self.api = api
         self._context = context
@@ -335,7 +328,6 @@ class BatchLifecycle:
                 return self._ending_of_unknown(job, str(gone))
             if state.failed_reason is not None:
                 return Ending(refusal=BatchRefused(state.failed_reason, too_large=state.too_large))
-            await self._may_read(job)
             collection = await self._collected(job)
             if not job.unsure or not collection.is_foreign:
                 return Ending(collection.by_key, collection.unread or collection.has_strayed)

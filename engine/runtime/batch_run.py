@@ -8,11 +8,11 @@ A reply is committed under its address before its story sees it, so a resumed ru
 was answered comes back at once, and the rest goes on.
 """
 
+import asyncio
 import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -35,21 +35,20 @@ from tidepool.engine.runtime.scheduler import BatchScheduler
 from tidepool.engine.runtime.services import SERVICES, Admission, ExpectedWaves, batch_from, units_at_once
 from tidepool.engine.runtime.stop_gate import Gate
 from tidepool.engine.runtime.unit import (
-    CHUNK,
     Ask,
     CollectedCall,
     PendingCall,
-    RebuildPlan,
     Unit,
-    UnitGroup,
     UnitPlan,
     UnitResult,
-    UnitSuspended,
 )
 from tidepool.storage.ledger import Remembered
 from tidepool.storage.states import FinishReason, Source, unit_id
 
 T = TypeVar("T")
+
+CHUNK = 1_000
+"""units taken up together: their part of the ledger is read at once"""
 
 _FINISH = {reason.value: reason for reason in FinishReason}
 
@@ -85,7 +84,6 @@ class BatchRun:
         self._batched = SERVICES[self.config.service.name].batched
         self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.tasks))
         self._study = Unit(context, self._ask, 0, None)
-        self._rebuild_plan: RebuildPlan | None = None
 
     # -- for studies -------------------------------------------------------------------------------------
 
@@ -103,11 +101,9 @@ class BatchRun:
         self.ledger.set_units_total(total)
         self.context.emit(UnitsExpected(total))
 
-    async def units(self, plans: Iterable[UnitPlan], rebuild_plan: RebuildPlan | None = None) -> None:
+    async def units(self, plans: Iterable[UnitPlan]) -> None:
         """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
-        earlier ones (`result`), never the other way round. `again` makes a plan once more from its unit's row, so that
-        stories that wait for a provider batch need not stay in memory."""
-        self._rebuild_plan = rebuild_plan
+        earlier ones (`result`), never the other way round."""
         if self.gate is not None:
             await self._through(self.gate, iter(plans))
             return
@@ -184,12 +180,31 @@ class BatchRun:
     # -- units -------------------------------------------------------------------------------------------
 
     async def _together(self, plans: Iterable[UnitPlan]) -> None:
-        stories = UnitGroup(self.context, self._run_unit, self._rebuild_plan)
-        is_out = None
-        if self._rebuild_plan is not None:
-            self.scheduler.suspender.register(self.ledger.batch_number, stories)
-            is_out = partial(self.scheduler.suspender.is_out, self.ledger.batch_number) if self.resumed else None
-        await stories.play(self._remembered(plans), is_out)
+        """Each as soon as there is room for it in memory, until the last has ended."""
+        context, tasks, window = self.context, self.tasks, self.context.window
+        all_ended: Latch[None] = Latch(tasks)
+        left = 1  # units that have not ended, and one until all are begun
+
+        def one_ended(task: "asyncio.Task[None]") -> None:
+            nonlocal left
+            window.left()
+            context.fail_if_raised(task)
+            left -= 1
+            if not left:
+                all_ended.set(None)
+
+        ending = tasks.ending(one_ended)
+        for count, (plan, remembered) in enumerate(self._remembered(plans), 1):
+            if window.stories >= window.most:
+                await window.wait(tasks)
+            left += 1
+            window.stories += 1
+            tasks.spawn(self._run_unit(plan, remembered), ending)
+            if not count % CHUNK:
+                await asyncio.sleep(0)
+        left -= 1
+        if left:
+            await all_ended.wait()
 
     async def _lane(self, shared: Iterator[tuple[UnitPlan, Remembered | None]]) -> None:
         for plan, remembered in shared:
@@ -229,10 +244,9 @@ class BatchRun:
             for plan in chunk:
                 yield plan, known.pop(plan.sequence_number, None)
 
-    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None, is_replay: bool = False) -> bool:
-        """False: it was let go, and did not end."""
+    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None) -> None:
         number = plan.sequence_number
-        unit = Unit(self.context, self._ask, number, remembered, plan.together, is_replay=is_replay)
+        unit = Unit(self.context, self._ask, number, remembered, plan.together)
         if remembered is None:
             self.ledger.start_unit(
                 number,
@@ -248,23 +262,18 @@ class BatchRun:
             result = UnitResult(value=await story)
         except CallFailed as error:
             result = UnitResult(error=str(error))
-        except UnitSuspended:
-            return False
         if not unit.settled:
             self.ledger.end_unit(number, result.error)
         self.context.emit(UnitEnded(number, result.error))
         if awaited:
             self._results[number].set(result)
-        return True
 
     # -- ask ---------------------------------------------------------------------------------------------
 
     async def ask(self, unit: Unit, call: Call) -> Reply:
         unit.claim_step(call.step)
         seed = seed_of(self.seed, unit.number, call.step)
-        key = (unit.is_replay and self.scheduler.jobs.key_at((self._first_id | unit.number, call.step))) or call.key(
-            seed
-        )
+        key = call.key(seed)
         if (row := unit.recall(call.step)) is not None:
             return self._replay(unit.number, call, key, row)
         context = self.context
@@ -272,35 +281,31 @@ class BatchRun:
             await wait_forever()
         if call.wave not in self._waves_started:
             self._wave_log.start(call.wave)
-        unit.asking += 1
-        try:
-            asked_at = time.monotonic()
-            account, identity = self._accounts[call.provider], self._first_id | unit.number
-            bought = self.scheduler.holds(identity, call.step)
-            if not bought and account.settings.cache and (row := self._cached(key)) is not None:
-                return await self._from_cache(PendingCall(identity, call, key, 0, asked_at), row)
-            pending: PendingCall
-            if bought or (self._batched and self._is_gathered(unit, call, account)):
-                self.scheduler.jobs.check((identity, call.step), key)
-                pending = CollectedCall(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
-                self.scheduler.gather(pending)
-                try:
-                    if (answered := await pending.future) is not None:
-                        return answered
-                except BaseException:
-                    del pending  # whose future holds the error, which holds this frame: a circle
-                    raise
-            else:
-                pending = PendingCall(identity, call, key, seed, asked_at)
-            reply = self._enter(pending, *await self._purchase(pending))
-            if context.listener is not None:
-                await self.ledger.writer.committed()
-                return self._recorder.announce(pending, reply)
-            del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
+        asked_at = time.monotonic()
+        account, identity = self._accounts[call.provider], self._first_id | unit.number
+        bought = self.scheduler.holds(identity, call.step)
+        if not bought and account.settings.cache and (row := self._cached(key)) is not None:
+            return await self._from_cache(PendingCall(identity, call, key, 0, asked_at), row)
+        pending: PendingCall
+        if bought or (self._batched and self._is_gathered(unit, call, account)):
+            self.scheduler.jobs.check((identity, call.step), key)
+            pending = CollectedCall(identity, call, key, seed, asked_at, future=self.tasks.park())
+            self.scheduler.gather(pending)
+            try:
+                if (answered := await pending.future) is not None:
+                    return answered
+            except BaseException:
+                del pending  # whose future holds the error, which holds this frame: a circle
+                raise
+        else:
+            pending = PendingCall(identity, call, key, seed, asked_at)
+        reply = self._enter(pending, *await self._purchase(pending))
+        if context.listener is not None:
             await self.ledger.writer.committed()
-            return reply
-        finally:
-            unit.asking -= 1
+            return self._recorder.announce(pending, reply)
+        del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
+        await self.ledger.writer.committed()
+        return reply
 
     async def _ask_deduplicated(self, unit: Unit, call: Call) -> Reply:
         """The same in a study of several batches: what another of them is asking just now is not bought twice."""
@@ -308,19 +313,11 @@ class BatchRun:
         if in_flight is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
             return await self.ask(unit, call)
         key = call.key(seed_of(self.seed, unit.number, call.step))
-        if not (in_flight.is_in_flight(key) and self.scheduler.holds(self._first_id | unit.number, call.step)):
-            unit.asking += 1
-            await in_flight.turn(key, self.tasks)
-            unit.asking -= 1
+        await in_flight.turn(key, self.tasks)
         try:
-            reply = await self.ask(unit, call)
-        except UnitSuspended:
-            raise  # its answer is on its way: nobody else is to buy it
-        except BaseException:
+            return await self.ask(unit, call)
+        finally:
             in_flight.done(key)
-            raise
-        in_flight.done(key)
-        return reply
 
     def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
         """It waits for its wave, which is expected to be worth a provider batch."""

@@ -170,9 +170,6 @@ class InFlightRequests:
         queue.append((tasks, future))
         await future
 
-    def is_in_flight(self, key: bytes) -> bool:
-        return key in self._waiting
-
     def done(self, key: bytes) -> None:
         queue = self._waiting.get(key)
         while queue:
@@ -188,7 +185,7 @@ NARROWEST, EACH, WIDEST = 50, 10, 10_000
 end. More than needed would be slower, since they leave the processor's cache between two turns; and nothing would come to
 its end, to be seen, before all are near theirs."""
 MOST_IN_MEMORY = 50_000
-"""stories in memory where calls are gathered: below this none is let go"""
+"""stories begun and not ended where calls are gathered: a wave is no larger"""
 FREED = 10
 """those who wait go on when one part in so many is free: not one by one"""
 
@@ -202,11 +199,7 @@ class UnitWindow:
         self.gathers = False
         """calls wait for a wave, so units may wait for the calls of others"""
         self.stories = 0
-        self.suspend: Callable[[int], None] = lambda stories: None
-        """lets go of so many stories, where it can"""
         self._waiting: list[tuple[Tasks, asyncio.Future[None]]] = []
-        self._urgent: list[tuple[Tasks, asyncio.Future[None]]] = []
-        """those whom others in memory may wait for"""
 
     @property
     def most(self) -> int:
@@ -216,51 +209,20 @@ class UnitWindow:
         at_once = self.concurrency()
         return max(NARROWEST, min(EACH * at_once, WIDEST), 2 * at_once)
 
-    @property
-    def wanted(self) -> bool:
-        """Somebody waits for room."""
-        return bool(self._waiting or self._urgent)
-
-    @property
-    def _enough(self) -> int:
-        return self.most - max(1, self.most // FREED)
-
     async def wait(self, tasks: Tasks) -> None:
         """Until one more story may be begun."""
         while self.stories >= self.most:
             future: asyncio.Future[None] = tasks.park()
             self._waiting.append((tasks, future))
-            self.suspend_excess()
             await future
-
-    async def wait_urgently(self, tasks: Tasks) -> None:
-        """The same for stories that others in memory may wait for: they come in where nobody else makes room."""
-        if self.stories >= self.most:
-            future: asyncio.Future[None] = tasks.park()
-            self._urgent.append((tasks, future))
-            self.suspend_excess()
-            await future
-
-    def suspend_excess(self) -> None:
-        """Where somebody waits, stories are let go."""
-        if self.wanted and self.stories > self._enough:
-            self.suspend(self.stories - self._enough)
 
     def left(self) -> None:
         """A story is in memory no longer."""
         self.stories -= 1
-        if self.wanted and self.stories <= self._enough:
-            self.release_urgent()
+        if self._waiting and self.stories <= self.most - max(1, self.most // FREED):
             waiting, self._waiting = self._waiting, []
             for tasks, future in waiting:
                 tasks.release(future, None)
-
-    def release_urgent(self) -> bool:
-        """Nobody makes room any more; whether somebody came in."""
-        urgent, self._urgent = self._urgent, []
-        for tasks, future in urgent:
-            tasks.release(future, None)
-        return bool(urgent)
 
 
 # -- context -----------------------------------------------------------------------------------------------------------

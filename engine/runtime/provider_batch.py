@@ -1,16 +1,14 @@
 """A provider batch, and the decisions about it that need no provider: how to cut a wave, what to do with what remains.
 
-The ids of its calls, and of the units that wait for it without being in memory, take a few bytes each, since there may be a
-million. `ResultCollection` brings the readings of its results together: one result for each call, by its key.
+The ids of its calls take a few bytes each, since there may be a million. `ResultCollection` brings the readings of its results together: one result for each call, by its key.
 """
 
 import asyncio
 import json
 import time
-from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
@@ -67,35 +65,6 @@ class CallNames:
         return order_id == self._order_id and place < len(self) and self[place] == digest and key == digest.hex()
 
 
-class SuspendedUnits:
-    """Units whose calls a provider batch holds and whose stories are not in memory; one entry a call."""
-
-    __slots__ = ("_ids",)
-
-    def __init__(self, ids: Iterable[int] = ()) -> None:
-        self._ids = array("q", sorted(ids))
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __contains__(self, unit_id: int) -> bool:
-        place = bisect_left(self._ids, unit_id)
-        return place < len(self._ids) and self._ids[place] == unit_id
-
-    def add(self, ids: Iterable[int]) -> None:
-        self._ids = array("q", sorted([*self._ids, *ids]))
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._ids)
-
-    def between(self, first: int, last: int) -> list[int]:
-        return sorted(set(self._ids[bisect_left(self._ids, first) : bisect_right(self._ids, last)]))
-
-    def discard(self, ids: "set[int]") -> None:
-        """These are in memory again."""
-        self._ids = array("q", [one for one in self._ids if one not in ids])
-
-
 SMALL_REMAINDER = 10
 SMALL_SHARE = 0.02
 WRAPPING = 400
@@ -112,7 +81,7 @@ class ProviderBatch:
     provider: str
     group: str
     addresses: dict[Address, str]
-    """the calls that are still open, each with the key of what is asked; those of suspended units are in its row only"""
+    """the calls that are still open, each with the key of what is asked;"""
     tokens: int = 0
     """input tokens it is expected to hold at the provider"""
     upload_id: str = ""
@@ -130,8 +99,6 @@ class ProviderBatch:
     held_each: float = 0.0
     waiting: dict[Address, CollectedCall] = field(default_factory=dict)
     """the parked stories by what they wait for; after a restart they come one by one"""
-    suspended: SuspendedUnits = field(default_factory=SuspendedUnits)
-    """units that are not in memory, and are replayed when it has results"""
     handler: "ResultHandler | None" = None
     """set when it has come to something: what becomes of those who wait"""
     results: dict[str, ProviderBatchResult] | None = None
@@ -152,10 +119,6 @@ class ProviderBatch:
     """when it was cancelled because it took too long, by the same clock"""
     life: "asyncio.Task[None] | None" = None
     """what creates and follows it"""
-    bringing_back: bool = False
-    """the next suspended units are about to be replayed"""
-    reads: bool = False
-    """its results are those that may be in memory"""
     given_up: bool = False
     """somebody did not want to wait for it any more"""
 
@@ -167,7 +130,7 @@ class ProviderBatch:
     @property
     def is_over(self) -> bool:
         """Nobody waits for it any more."""
-        return not self.addresses and not self.suspended
+        return not self.addresses
 
     @property
     def id(self) -> str:
@@ -332,11 +295,6 @@ class OpenJobs:
         for address in job.addresses:
             self.by_address[address] = job
 
-    def key_at(self, address: Address) -> bytes | None:
-        """Of what one of them holds there: what was asked in this run before need not be hashed again."""
-        job = self.by_address.get(address)
-        return None if job is None else bytes.fromhex(job.addresses[address])
-
     def check(self, address: Address, key: bytes) -> None:
         """A resumed story must ask what one of them holds at its address."""
         job = self.by_address.get(address)
@@ -370,16 +328,6 @@ class OpenJobs:
             del job.addresses[address]
             del self.by_address[address]
         return list(waiting.values())
-
-    def detach(self, job: ProviderBatch, address: Address) -> None:
-        """Whoever waits for this is not in memory from now on."""
-        del job.waiting[address], job.addresses[address], self.by_address[address]
-
-    def reattach(self, job: ProviderBatch, calls: Iterable[tuple[Address, str]]) -> None:
-        """Whoever waits for these is about to come."""
-        for address, key in calls:
-            job.addresses[address] = key
-            self.by_address[address] = job
 
     def abandon_waiting(self, job: ProviderBatch) -> list[CollectedCall]:
         """Those that wait for the job no longer: what it still brings for them is surplus, and stays paid for."""

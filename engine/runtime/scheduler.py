@@ -27,14 +27,13 @@ from tidepool.engine.runtime.provider_batch import (
     ResultHandler,
     ResultStatus,
     Settlement,
-    SuspendedUnits,
     content_hash,
     is_small,
     order_id,
     split,
 )
 from tidepool.engine.runtime.recording import CallRecorder
-from tidepool.engine.runtime.unit import CollectedCall, UnitSuspender
+from tidepool.engine.runtime.unit import CollectedCall
 from tidepool.storage.purchases import Address, ProviderBatchBook, StoredProviderBatch
 from tidepool.storage.states import ProviderBatchPhase
 
@@ -86,9 +85,8 @@ class BatchAssembly:
             waiting={pending.address: pending for pending in pendings},
         )
 
-    def restored(self, stored: StoredProviderBatch, *, suspended: bool = False) -> ProviderBatch:
-        """With the calls that are still open, and those that were answered another way since. `suspended`: there are too many
-        to keep, so whoever waits is told when it has come to something."""
+    def restored(self, stored: StoredProviderBatch) -> ProviderBatch:
+        """With the calls that are still open, and those that were answered another way since."""
         remote_names = (stored.remote_id, stored.upload_id or None)
         if not all(name is None or REMOTE_ID.fullmatch(name) for name in remote_names):
             raise FileError(
@@ -97,19 +95,17 @@ class BatchAssembly:
         answered = self._records.answered(address for address, _ in stored.calls)
         recorded = self._records.surplus_of(stored.order_id)
         keys = [key for _, key in stored.calls]
-        still_open = {address: key for address, key in stored.calls if address not in answered}
         return ProviderBatch(
             self._ticket(stored.order_id, stored.content_hash, keys, stored.wave, stored.created_at),
             stored.provider,
             stored.group,
-            {} if suspended else still_open,
+            {address: key for address, key in stored.calls if address not in answered},
             upload_id=stored.upload_id,
             remote_id=stored.remote_id,
             unsure=stored.unsure,
             older=max(0.0, time.time() - stored.created_at),
             held=stored.reservation_usd,
             held_each=stored.reservation_usd / max(1, len(stored.calls)),
-            suspended=SuspendedUnits(unit for unit, _ in still_open) if suspended else SuspendedUnits(),
             booked=frozenset(recorded),
             abandoned={
                 address: key
@@ -262,11 +258,6 @@ class BatchScheduler:
         self._departures = WaveSender(
             context, self._assembly, self.jobs, self._lifecycle_taking, self._send, self._go_live
         )
-        self.suspender = UnitSuspender(context, self.jobs, self._records)
-        self._suspended_since_restart = False
-        self._placing = 0
-        """provider batches that are being created"""
-        self._reading = asyncio.Lock()
         self._lives: set[asyncio.Task[None]] = set()
         """what creates and follows provider batches"""
         self._returned: Counter[Address] = Counter()
@@ -286,10 +277,6 @@ class BatchScheduler:
     # -- gathering ---------------------------------------------------------------------------------------
 
     def holds(self, unit_id: int, step: str) -> bool:
-        if (unit_id, step) in self.jobs.by_address:
-            return True
-        if self._suspended_since_restart:
-            self.suspender.reattach_unit(unit_id)
         return (unit_id, step) in self.jobs.by_address
 
     def gathers_for(self, account: Account) -> bool:
@@ -306,7 +293,7 @@ class BatchScheduler:
         job.held -= pending.reserved
         job.waiting[pending.address] = pending
         if job.can_handle:
-            self._start_busy(self._handle_results(job))
+            self._handle_results(job)
 
     # -- leaving -----------------------------------------------------------------------------------------
 
@@ -318,17 +305,18 @@ class BatchScheduler:
     def _send_if_idle(self) -> None:
         self._sending_handle = None
         run = self._run
-        if run.tasks.busy or run.closing or run.paused or (run.window.wanted and self._placing):
-            return  # what is being placed makes room for whoever waits for it
-        self._send_gathered()
+        if not (run.tasks.busy or run.closing or run.paused):
+            self._send_gathered()
 
     def _send_gathered(self) -> None:
         """Everything gathered leaves, as far as it may."""
-        if ready := [job for job in self.jobs.all if job.handler is not None and self._can_go_on(job)]:
+        if ready := [
+            job for job in self.jobs.all if job.handler is not None and job.waiting
+        ]:  # though not all have come
             for job in ready:
-                self._start_busy(self._handle_results(job))
+                self._handle_results(job)
             return
-        if self._departures.send_all() or self._run.window.release_urgent():
+        if self._departures.send_all():
             return
         waiting = self.jobs.all or self._lives or not self._departures.is_empty
         busy = any(tasks.busy for tasks in self._run.all_tasks)
@@ -337,12 +325,7 @@ class BatchScheduler:
                 RunError("Deadlock: every task is waiting. This is a bug in the study; please report it.")
             )
 
-    def _can_go_on(self, job: ProviderBatch) -> bool:
-        """Some wait for it who can be dealt with, though not all have come."""
-        return bool(job.waiting) or (not job.addresses and self.suspender.can_bring_back(job))
-
     def _send(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
-        self._placing += 1
         job.life = self._start(self._life_of(job, lifecycle))
 
     # -- a provider batch's life -------------------------------------------------------------------------
@@ -354,8 +337,6 @@ class BatchScheduler:
             self._refuse(job, refusal)
             return
         finally:
-            self._placing -= 1
-            self._run.window.suspend_excess()
             self.consider_sending()
         await self._see_through(job, lifecycle)
 
@@ -369,12 +350,6 @@ class BatchScheduler:
         else:
             self._lose(job, ending.lost or str(ending.refusal))
 
-    async def _acquire_reading(self, job: ProviderBatch) -> None:
-        """Where stories were let go there are many results: those of one provider batch are in memory at a time."""
-        if job.suspended and not job.reads:
-            await self._reading.acquire()
-            job.reads = True
-
     def _lose(self, job: ProviderBatch, reason: str) -> None:
         """What was seen to exist may be charged. An API that loses a second one is asked no more."""
         after = (
@@ -383,7 +358,7 @@ class BatchScheduler:
         self._refused |= self._losers & {job.provider}
         self._losers.add(job.provider)
         self._context.log("warning", f"A provider batch at {job.provider} is lost ({reason}): {after}.")
-        small = is_small(len(job.waiting) + len(job.suspended), job.ticket.count)
+        small = is_small(len(job.waiting), job.ticket.count)
         live = small or job.provider in self._refused
         self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=live, paid=job.known))
 
@@ -401,16 +376,12 @@ class BatchScheduler:
         """It has come to something: whoever waits for it is dealt with, at once or when they have come."""
         job.handler = handler
         if job.can_handle:
-            self._start_busy(self._handle_results(job))
+            self._handle_results(job)
 
-    async def _handle_results(self, job: ProviderBatch) -> None:
-        """Handles the calls that are in memory, then replays the next suspended units."""
+    def _handle_results(self, job: ProviderBatch) -> None:
+        """Answers on their way to the ledger: no wave leaves before they have come through."""
         assert job.handler is not None
-        await job.handler(job)
-        if not job.addresses and self.suspender.can_bring_back(job):
-            job.bringing_back = True
-            await self.suspender.bring_back(job)
-            job.bringing_back = False
+        self._run.tasks.spawn(job.handler(job), self._run.tasks.ending(self._context.fail_if_raised))
 
     async def _settle(self, job: ProviderBatch) -> None:
         """Gives each waiting story its answer, all together. What is unanswered goes live or into another batch."""
@@ -429,13 +400,8 @@ class BatchScheduler:
             self._run.tasks.release(pending.future, outcome)
 
     def _close_if_over(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
-        if not job.is_over:
-            return
-        self.jobs.close(job, phase)
-        self.suspender.forget(job)
-        if job.reads:
-            job.reads = False
-            self._reading.release()
+        if job.is_over:
+            self.jobs.close(job, phase)
 
     def _resend(self, job: ProviderBatch, remainder: list[CollectedCall]) -> None:
         """Missing, expired, straggling: one rule. A small rest goes live, a large one into another provider batch."""
@@ -496,7 +462,7 @@ class BatchScheduler:
 
     def _give_up_waiting(self, job: ProviderBatch) -> None:
         """It takes too long, even to cancel: its calls go live, and what it still brings is surplus."""
-        count = len(job.waiting) + len(job.suspended)
+        count = len(job.waiting)
         if job.handler is None and count:
             self._context.log("warning", f"It still runs: its {count:,} calls go live now.")
             self._conclude(job, self._abandon)
@@ -544,9 +510,8 @@ class BatchScheduler:
     def resume(self) -> None:
         """After a restart: the open provider batches of the file are followed again."""
         self._assembly.resume()
-        self._suspended_since_restart = self._records.calls_open() > self._run.window.most
         for stored in self._records.open():
-            job = self._assembly.restored(stored, suspended=self._suspended_since_restart)
+            job = self._assembly.restored(stored)
             lifecycle = self._lifecycle_at(stored.provider)
             if lifecycle is None:
                 raise RunError(
@@ -554,11 +519,10 @@ class BatchScheduler:
                     "uses. Resume it without that change."
                 )
             if stored.phase == ProviderBatchPhase.INTENDED:
-                job.addresses, job.suspended = {}, SuspendedUnits()
+                job.addresses = {}
                 self.jobs.close(job, ProviderBatchPhase.LOST)
                 continue
             self.jobs.add(job)
-            self.suspender.add_restored(job)
             if not job.is_over or job.abandoned:
                 job.life = self._start(self._resume_job(job, lifecycle))
             else:
@@ -587,7 +551,7 @@ class BatchScheduler:
         paid."""
         await self._end_tasks()
         for job in list(self.jobs.all):
-            job.abandoned |= job.addresses | self.suspender.left_out(job)
+            job.abandoned |= job.addresses
             if job.results is None:
                 job.results = await self._lifecycles[job.provider].wind_up(job)
             self.jobs.record_surplus(job)
@@ -600,7 +564,7 @@ class BatchScheduler:
         if account is None or (api := account.provider.batches) is None:
             return None
         if provider not in self._lifecycles:
-            lifecycle = BatchLifecycle(self._context, account, api, self._records, self._acquire_reading)
+            lifecycle = BatchLifecycle(self._context, account, api, self._records)
             self._lifecycles[provider] = lifecycle
         return self._lifecycles[provider]
 
@@ -624,7 +588,3 @@ class BatchScheduler:
         self._lives.discard(task)
         self._context.fail_if_raised(task)
         self.consider_sending()
-
-    def _start_busy(self, life: Coroutine[Any, Any, None]) -> None:
-        """Answers on their way to the ledger: no wave leaves before they have come through."""
-        self._run.tasks.spawn(life, self._run.tasks.ending(self._context.fail_if_raised))

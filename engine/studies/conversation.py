@@ -15,7 +15,6 @@ from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import PlannedCalls, Sizing, UsualTokens, is_simulated
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import Story
-from tidepool.storage.ledger import UnitLine
 
 T = TypeVar("T")
 
@@ -29,13 +28,10 @@ class Conversations(Protocol):
     def plans(self) -> Iterable[UnitPlan]:
         """All of them, in the order in which they begin."""
 
-    def again(self, line: UnitLine) -> UnitPlan:
-        """One of them once more, from its row."""
-
 
 async def play_all(run: BatchRun, conversations: Conversations) -> None:
     run.expect_units(conversations.total)
-    await run.units(conversations.plans(), conversations.again)
+    await run.units(conversations.plans())
 
 
 async def ask_judge(
@@ -44,10 +40,10 @@ async def ask_judge(
     """Stores what is read from the judge's reply, or None: a conversation is complete without its verdict."""
     found: T | None
     try:
-        found = read(unit.replayed_reply(step) or await unit.ask(call()))
+        found = read(await unit.ask(call()))
     except CallFailed:
         found = None
-    if not unit.settled and not unit.has_replayed(step):
+    if not unit.settled:
         put(found)
 
 
@@ -76,12 +72,6 @@ class _RehearsedUnit:
 
     async def ask(self, call: Call) -> Reply:
         return Reply(self._answer(call))
-
-    def replayed_reply(self, step: str) -> None:
-        """Every call of it is asked."""
-
-    def has_replayed(self, step: str) -> bool:
-        return True
 
 
 def rehearse(story: Story, answer: Callable[[Call], str], number: int = 0) -> None:

@@ -34,7 +34,7 @@ def units(count: int, story: Story, *, awaited: bool = False) -> Play:
     async def play(run: BatchRun) -> None:
         run.expect_units(count)
         plans = (UnitPlan(number, story, awaited=awaited) for number in range(1, count + 1))
-        await run.units(plans, lambda line: UnitPlan(line.sequence_number, story, awaited=awaited))
+        await run.units(plans)
 
     return play
 

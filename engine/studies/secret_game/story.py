@@ -10,9 +10,8 @@ A branch rebuilds what its agents held and remembered from the conversations of 
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -48,7 +47,6 @@ from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides, standard_points
-from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
 
 Talk = list[tuple[int, str]]
@@ -114,11 +112,11 @@ def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
 class Game:
     """What agents know from their earlier rounds. Without a run all of those are over."""
 
-    def __init__(
-        self, cast: Cast, run: BatchRun | None = None, size: int = 0, over: Callable[[], object] = bool
-    ) -> None:
-        """`over` is called when the last of `size` conversations has ended."""
-        self._over = over
+    learns = True
+    """what comes of a talk counts in later ones"""
+
+    def __init__(self, cast: Cast, run: BatchRun | None = None, size: int = 0) -> None:
+        """`size`: how many conversations it has."""
         self._cast = cast
         self._run = run
         self._left = size
@@ -147,7 +145,7 @@ class Game:
         while True:
             place = known.read_count
             if place == len(earlier) or earlier[place].round >= meeting.round:
-                # The agent's next round may have begun to take in this one's talks, before this one is told again.
+                # A branch may have asked for a later round before.
                 return known.before(bisect_left(earlier, meeting.round, key=lambda played: played.round))
             number = earlier[place].sequence_number
             finished = await self._ends[number].wait()
@@ -165,7 +163,7 @@ class Game:
         """`finished`: None where the conversation failed."""
         latch = self._ends.get(meeting.sequence_number)
         if latch is None or latch.is_set:
-            return  # a branch, or told again for its judges' sake
+            return  # a branch
         self._left -= 1
         self._changed |= not unit.settled
         if finished is not None:
@@ -173,8 +171,6 @@ class Game:
         if not self._left and self._changed and self._cast.keeps_secrets:
             self._put_points()
         latch.set(finished)
-        if not self._left:
-            self._over()
 
     def _put_points(self) -> None:
         assert self._run is not None
@@ -196,7 +192,7 @@ async def play(run: BatchRun) -> None:
 
 
 class GameConversations:
-    """Those of a batch, each as a unit: for the first time, or from its row."""
+    """Those of a batch, each as a unit."""
 
     def __init__(self, run: BatchRun) -> None:
         self._run = run
@@ -204,8 +200,6 @@ class GameConversations:
         self.total = self._schedule.total
         size = units_at_a_time(run.config, self._cast.model_names, self.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
-        self._games: dict[int, Game] = {}
-        """those under way, where conversations wait for others"""
 
     def plans(self) -> Iterator[UnitPlan]:
         """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
@@ -214,8 +208,7 @@ class GameConversations:
         for a_round in self._schedule.play():
             if self._cast.linked and a_round.game != number:
                 number = a_round.game
-                size, over = self._schedule.conversations_in_game(number), partial(self._games.pop, number)
-                game = self._games[number] = Game(self._cast, self._run, size, over)
+                game = Game(self._cast, self._run, self._schedule.conversations_in_game(number))
             for agent in a_round.sits_out:
                 self._run.ledger.put_sit_out(a_round.game, a_round.number, agent)
             for meeting in a_round.meetings:
@@ -223,11 +216,6 @@ class GameConversations:
                     game.announce(meeting)
             for meeting in a_round.meetings:
                 yield self._plan(meeting, game)
-
-    def again(self, line: UnitLine) -> UnitPlan:
-        opener, partner = line.participants
-        meeting = PlannedConversation(line.sequence_number, line.game or 0, line.round or 0, opener, partner)
-        return self._plan(meeting, self._games.get(meeting.game))
 
     def _plan(self, meeting: PlannedConversation, game: Game | None) -> UnitPlan:
         succession = self._succession
@@ -259,9 +247,7 @@ class Conversation:
             starts = await self._start(roles[0]), await self._start(roles[1])
             for turn in range(1, self.cast.settings.messages_per_interaction + 1):
                 side = (turn - 1) % 2
-                reply = unit.replayed_reply(f"t{turn}") or await unit.ask(
-                    self._call(roles[side], starts[side], turn, texts)
-                )
+                reply = await unit.ask(self._call(roles[side], starts[side], turn, texts))
                 texts.append(reply.text)
                 served[side] = reply.served_model
         except CallFailed:
@@ -269,7 +255,7 @@ class Conversation:
                 self.game.end(unit, self.meeting, None)
             raise
         talk: Talk = [(index % 2, text) for index, text in enumerate(texts)]
-        if (self.game or not unit.settled) and not unit.has_replayed(f"t{len(texts)}"):
+        if self.game.learns if self.game else not unit.settled:
             self._conclude(unit, talk, served)
         if self.cast.judge_model:
             await self.fan_out.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})

@@ -132,6 +132,8 @@ def _rehearse(cast: Cast, schedule: Schedule, tally: ScheduleTally, sizing: Sizi
 class _RehearsedGame(Game):
     """What agents bring from the rounds before, which are not rehearsed. Of the secrets they may hold, half are expected."""
 
+    learns = False
+
     def __init__(self, cast: Cast, sizing: Sizing) -> None:
         self._players = cast
         self._sizing = sizing

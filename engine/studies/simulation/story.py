@@ -37,7 +37,6 @@ from tidepool.engine.studies.simulation.prompts import (
     transcript,
     without_thoughts,
 )
-from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, ratings_by_unit
 from tidepool.storage.states import FinishReason
 
@@ -73,11 +72,6 @@ class Stage:
         kind = {1: "solo", 2: "dyadic"}.get(self.settings.interaction_size, "group")
         for number, talk in self.conversations(self.total):
             yield UnitPlan(number, talk.play, talk.names, interaction_type=kind, details=talk.details)
-
-    def again(self, line: UnitLine) -> UnitPlan:
-        """Its members stand in its row in the order in which they speak."""
-        talk = self._from_details(json.loads(line.details or "{}"))
-        return UnitPlan(line.sequence_number, talk.play, talk.names, details=line.details)
 
     def _from_details(self, details: Mapping[str, Any]) -> "EntityConversation":
         members = tuple(self._members[entity_id] for entity_id in details["entity_ids"])
@@ -126,11 +120,11 @@ class EntityConversation:
         for turn in range(1, self.stage.turns + 1):
             for place, member in enumerate(self.cast, 1):
                 step = f"t{turn}.{place}"
-                reply = unit.replayed_reply(step) or await unit.ask(self._message(member.entity, place, turn, talk))
+                reply = await unit.ask(self._message(member.entity, place, turn, talk))
                 speech = split_reply(
                     reply.text, member.entity.name, self._others(member.entity), self.stage.settings.thoughts
                 )
-                if speech.text != Span(0, len(reply.text)) and not unit.settled and not unit.has_replayed(step):
+                if speech.text != Span(0, len(reply.text)) and not unit.settled:
                     unit.ledger.put_lines(unit.number, [stored_line(speech, step, 0, turn)])
                 talk.append(_line(speech, reply.text))
         return talk
@@ -157,9 +151,9 @@ class EntityConversation:
         talk: list[SpokenLine] = []
         for number in range(1, self.stage.settings.simulation_rounds + 1):
             step = f"r{number}"
-            reply = unit.replayed_reply(step) or await unit.ask(self._scene(number, scenes))
+            reply = await unit.ask(self._scene(number, scenes))
             speeches = read_scene(reply.text, self.names, self.stage.setting.thoughts)
-            if not unit.settled and not unit.has_replayed(step):
+            if not unit.settled:
                 turns = _turns_of(speeches, number, self.stage.settings.n_turns)
                 numbered = enumerate(zip(speeches, turns, strict=True))
                 unit.ledger.put_lines(

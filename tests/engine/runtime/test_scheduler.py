@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import tidepool.engine.runtime.context
 from tests.support.scripted import ScriptedBatches, ScriptedProvider, TakenOrder, answered
 from tests.support.stage import Play, Stage, question, talk, units
 from tests.support.state import end_state, log_of, query
@@ -43,6 +44,17 @@ async def play_then_stop(stage: Stage, play: Play, batches: ScriptedBatches, *, 
 
     provider = ScriptedProvider(batches=batches)
     return await stage.run(play, provider, name="auto", on_event=listen, control=control)
+
+
+async def test_more_units_than_fit_in_memory_begin_as_others_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidepool.engine.runtime.context, "MOST_IN_MEMORY", 8)
+    batches = ScriptedBatches(state=lambda order: ProviderBatchState(order.polls >= 3, "in_progress"))
+    provider = ScriptedProvider(batches=batches)
+    summary = await stage.run(units(40, talk(3)), provider, name="auto")
+    assert summary["units"]["completed"] == 40 and summary["calls"]["bought"] == 120
+    ordered = batches.bought()
+    assert len(set(ordered)) == len(ordered) == 120 - len(provider.asked)
+    assert max(len(order.calls) for order in batches.taken) == 8
 
 
 # -- what comes back -------------------------------------------------------------------------------------
