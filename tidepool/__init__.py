@@ -57,13 +57,9 @@ if TYPE_CHECKING:
     from tidepool.engine.run import resume_batch, resume_study, run_batch, run_study
     from tidepool.engine.runtime.session import RunControl
     from tidepool.engine.studies.evolution.config import Evolution
-    from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.config import Mutation
-    from tidepool.engine.studies.mutation.statistics import MutationStatistics
-    from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring, SecretGame
     from tidepool.engine.studies.simulation.config import Judge, Simulation
-    from tidepool.engine.studies.simulation.statistics import SimulationStatistics
     from tidepool.storage.states import BatchStatus
 
 __all__ = [
@@ -82,13 +78,11 @@ __all__ = [
     "Entity",
     "Event",
     "Evolution",
-    "EvolutionStatistics",
     "FileError",
     "Hypothesis",
     "Judge",
     "Logged",
     "Mutation",
-    "MutationStatistics",
     "NotFound",
     "OllamaSettings",
     "ProviderBatchChanged",
@@ -101,11 +95,9 @@ __all__ = [
     "Scenario",
     "Scoring",
     "SecretGame",
-    "SecretGameStatistics",
     "Service",
     "SimulatedSettings",
     "Simulation",
-    "SimulationStatistics",
     "StopWhenSure",
     "Study",
     "Summary",
@@ -137,13 +129,9 @@ _HOMES = {
     "tidepool.engine.results.summary": "read_summary",
     "tidepool.engine.run": "resume_batch resume_study run_batch run_study",
     "tidepool.engine.studies.evolution.config": "Evolution",
-    "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",
     "tidepool.engine.studies.mutation.config": "Mutation",
-    "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
-    "tidepool.engine.studies.secret_game.analysis": "SecretGameStatistics",
     "tidepool.engine.studies.secret_game.config": "Scenario Scoring SecretGame",
     "tidepool.engine.studies.simulation.config": "Judge Simulation",
-    "tidepool.engine.studies.simulation.statistics": "SimulationStatistics",
     "tidepool.storage.states": "BatchStatus",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

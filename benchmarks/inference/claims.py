@@ -11,7 +11,6 @@ from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from benchmarks.inference.worlds import Planted, World
 from tidepool.engine.config.entities import Entity
-from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
 from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute, group_mean
 
 
@@ -36,7 +35,7 @@ SIDE_FIELDS = ("times_revealed_secret", "times_obtained_secret", "optimal_strate
 TALK_FIELDS = ("secrets_revealed", "both_revealed", "one_sided_reveals")
 
 
-def claims(planted: Planted, found: SecretGameStatistics, scenario: Any) -> Iterator[Claim]:
+def claims(planted: Planted, found: dict[str, Any], scenario: Any) -> Iterator[Claim]:
     world = planted.world
     rate = dict(enumerate(numpy.bincount(planted.agent, planted.rates) / numpy.bincount(planted.agent)))
     places = {name: place for place, name in enumerate("ABCDEFGH")}
@@ -46,50 +45,48 @@ def claims(planted: Planted, found: SecretGameStatistics, scenario: Any) -> Iter
         family: str, key: str, row: Any, truth: float | None, number: Callable[[int], int]
     ) -> Iterator[Claim]:
         for name in SIDE_FIELDS:
-            value, interval = getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95")
+            value, interval = row[f"{name}_percentage"], row[f"{name}_ci95"]
             known = 100 * truth if truth is not None and name == SIDE_FIELDS[0] else None
-            yield Claim(f"{family}: {name}", key, value, interval, known, row.interactions, number(row.interactions))
-        if hasattr(row, "score_mean"):
-            yield Claim(f"{family}: mean score", key, row.score_mean, row.score_mean_ci95)
+            yield Claim(
+                f"{family}: {name}", key, value, interval, known, row["interactions"], number(row["interactions"])
+            )
+        if "score_mean" in row:
+            yield Claim(f"{family}: mean score", key, row["score_mean"], row["score_mean_ci95"])
 
     def talk_claims(family: str, key: str, row: Any, truth: float | None) -> Iterator[Claim]:
         for name in TALK_FIELDS:
-            value, interval = getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95")
+            value, interval = row[f"{name}_percentage"], row[f"{name}_ci95"]
             known = 100 * truth if truth is not None and name == TALK_FIELDS[0] else None
             sides_counted = 2 if name == TALK_FIELDS[0] else 1
-            talks = row.total_interactions
+            talks = row["total_interactions"]
             yield Claim(f"{family}: {name}", key, value, interval, known, sides_counted * talks, clusters(talks))
 
-    yield from talk_claims("overall", "all", found.overall, float(planted.rates.mean()))
-    for name, row in found.agents.items():
+    yield from talk_claims("overall", "all", found["overall"], float(planted.rates.mean()))
+    for name, row in found["agents"].items():
         yield from side_claims("agents", name, row, rate[places[name]], clusters)
-    for name, pair in found.pairs.items():
+    for name, pair in found["pairs"].items():
         yield from talk_claims("pairs", name, pair, None)
-        for agent, side in pair.sides.items():
-            if len(pair.sides) == 2:
+        for agent, side in pair["sides"].items():
+            if len(pair["sides"]) == 2:
                 yield from side_claims("sides of pairs", f"{name} {agent}", side, None, clusters)
-    for name, row in {**(found.models or {}), **found.openers}.items():
+    for name, row in {**found.get("models", {}), **found["openers"]}.items():
         yield from side_claims("models, openers", name, row, None, clusters)
-    if found.verdicts:
-        yield Claim(
-            "judge's verdicts",
-            "all",
-            found.verdicts.overall.revealed_percentage or 0.0,
-            found.verdicts.overall.revealed_ci95,
-        )
-    for comparison in found.comparisons:
-        first, second = comparison.agents
+    if verdicts := found.get("verdicts"):
+        overall = verdicts["overall"]
+        yield Claim("judge's verdicts", "all", overall["revealed_percentage"] or 0.0, overall["revealed_ci95"])
+    for comparison in found["comparisons"]:
+        first, second = comparison["agents"]
         null = _alike(world, places[first], places[second])
         yield Claim(
-            f"{comparison.estimand}: {comparison.measure.split()[0]}",
-            f"{first}-{second} {comparison.measure}",
-            comparison.difference,
-            comparison.difference_ci95,
+            f"{comparison['estimand']}: {comparison['measure'].split()[0]}",
+            f"{first}-{second} {comparison['measure']}",
+            comparison["difference"],
+            comparison["difference_ci95"],
             0.0 if null else None,
-            p_value=comparison.p_value,
+            p_value=comparison["p_value"],
             null=null,
         )
-    for name, talks in (found.scenarios or {}).items():
+    for name, talks in found.get("scenarios", {}).items():
         yield from _scenario_claim(planted, name, talks, scenario)
 
 
@@ -112,7 +109,7 @@ def _given(planted: Planted, scenario: Any) -> Any:
 def _scenario_claim(planted: Planted, name: str, row: Any, scenario: Any) -> Iterator[Claim]:
     """Within a scenario the truth is that scenario's own."""
     own = _given(planted, scenario)[numpy.repeat(planted.scenarios, 2) == int(name)].mean()
-    yield Claim("by scenario: secrets_revealed", name, 0.0, row.secrets_revealed_ci95, 100 * float(own))
+    yield Claim("by scenario: secrets_revealed", name, 0.0, row["secrets_revealed_ci95"], 100 * float(own))
 
 
 @dataclass(frozen=True)

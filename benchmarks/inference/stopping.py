@@ -91,10 +91,8 @@ def _talks(world: World, schedule: Schedule, random: Any) -> Iterator[list[SideO
             []
             if lost < world.failing
             else [
-                SideOutcome(number, "standard", game, meeting.opener, meeting.partner, True, first, second, None, None),
-                SideOutcome(
-                    number, "standard", game, meeting.partner, meeting.opener, False, second, first, None, None
-                ),
+                SideOutcome(number, game, meeting.opener, meeting.partner, True, first, second),
+                SideOutcome(number, game, meeting.partner, meeting.opener, False, second, first),
             ]
         )
 

@@ -4,11 +4,11 @@ import json
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.typed import Statistics, reader_of
@@ -85,9 +85,6 @@ def _package(name: str) -> Any:
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------
-
-
-S = TypeVar("S", bound=Statistics)
 
 
 @dataclass(frozen=True)
@@ -231,13 +228,6 @@ class Summary(dict[str, Any]):
     def to_dict(self) -> dict[str, Any]:
         """The JSON object, as a plain dictionary."""
         return dict(self)
-
-    def statistics_as(self, kind: type[S]) -> S:
-        """The same, typed: `summary.statistics_as(SecretGameStatistics).overall.total_interactions`."""
-        required = {field.name for field in fields(cast("Any", kind))} - kind.LEFT_OUT
-        if not required <= self["statistics"].keys():
-            raise UsageError(f"{kind.__name__} do not fit batch {self.batch_id}, which is of kind {self.kind}.")
-        return kind.from_json(self["statistics"])
 
     # -- what is in the file -----------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ class SidePage(NamedTuple):
 
     units: Sequence[int]
     kinds: Sequence[str]
-    """as JSON: mode, game, agent, opponent, opener, revealed, obtained, turn, scenario, uncertain, the judge's verdict, score"""
+    """as JSON: game, agent, opponent, opener, revealed, obtained, scenario, uncertain, the judge's verdict, score"""
     scores: Sequence[float | None] | None = None
     """where the kinds do not tell those of all"""
 
@@ -92,24 +92,20 @@ _NO_SCORE = ",null]"
 _WHOLE = "CASE WHEN o.score = CAST(o.score AS INTEGER) THEN CAST(o.score AS INTEGER) END"
 _SIDES = "FROM outcome o WHERE o.unit_id BETWEEN ? AND ?"
 _PAGE = (
-    "SELECT group_concat(unit), group_concat(kind, char(30)) FROM (SELECT o.unit_id AS unit, json_array(o.mode, o.game, "
-    "o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.scenario, o.uncertain, o.verdict, "
+    "SELECT group_concat(unit), group_concat(kind, char(30)) FROM (SELECT o.unit_id AS unit, json_array(o.game, "
+    "o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.scenario, o.uncertain, o.verdict, "
     f"{_WHOLE}) AS kind {_SIDES} ORDER BY o.unit_id, o.side)"
-)
-_SIDE = (
-    "o.unit_id, o.mode, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.score, o.scenario, "
-    "o.uncertain, o.verdict"
 )
 
 
 def outcomes_between(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[tuple[Any, ...]]:
     """The same of the conversations from one to another that came to their end, by sequence number instead of id."""
-    rows = connection.execute(
-        f"SELECT o.unit_id & {MOST_UNITS}, {_SIDE} FROM outcome o JOIN unit u ON u.id = o.unit_id "
+    return connection.execute(
+        f"SELECT o.unit_id & {MOST_UNITS}, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.scenario, "
+        "o.uncertain, o.verdict, o.score FROM outcome o JOIN unit u ON u.id = o.unit_id "
         "WHERE o.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY o.unit_id, o.side",
         (unit_id(batch_number, first), unit_id(batch_number, last)),
-    )
-    return [(number, *rest) for number, _, *rest in rows]
+    ).fetchall()
 
 
 def reveals_by_meeting(

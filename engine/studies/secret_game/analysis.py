@@ -1,59 +1,31 @@
-"""The statistics of a secret game: computed from the outcomes in its file and from the plain values of its config."""
+"""The contract's `statistics` of a secret game: shares in percent with intervals, and what is missing, uncertain or judged.
+
+A conversation that failed is neither a reveal nor a refusal. It is counted apart, with the bounds that the share would have if all
+missing conversations had gone one way or the other. Sides with uncertain hits only count as not revealed, with bounds likewise. A
+share of nothing is None. The judge's verdicts are kept apart from what the wording shows.
+"""
 
 import json
-import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.grouped import Array, numpy
-from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.inference.typed import Statistics
-from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Place, comparisons, ranking
+from tidepool.engine.inference.grouped import Array, numbered, numpy
+from tidepool.engine.inference.intervals import Interval, Rate, in_percent
+from tidepool.engine.studies.secret_game.contrasts import comparisons, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING, points_between
-from tidepool.engine.studies.secret_game.shares import (
-    Failed,
-    MissingStatistics,
-    PairStatistics,
-    ScenarioStatistics,
-    ScoredSides,
-    Shares,
-    TalkStatistics,
-    UncertainSides,
-    Verdicts,
-    agent_statistics,
-    failed_by_pair,
-    missing_statistics,
-    overall_statistics,
-    pair_statistics,
-    uncertain_statistics,
-    verdict_statistics,
-)
-from tidepool.engine.studies.secret_game.sides import Clustering, Inference, Sides
-from tidepool.storage.queries import conversations as game_rows
+from tidepool.engine.studies.secret_game.sides import Clustering, Sides
 
-
-@dataclass(frozen=True, kw_only=True)
-class SecretGameStatistics(Statistics):
-    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "verdicts"})
-
-    agents: Mapping[str, ScoredSides]
-    overall: TalkStatistics
-    pairs: Mapping[str, PairStatistics]
-    missing: MissingStatistics
-    uncertain: UncertainSides | None = None
-    inference: Inference
-    models: Mapping[str, ScoredSides] | None = None
-    openers: Mapping[str, ScoredSides]
-    scenarios: Mapping[str, ScenarioStatistics] | None = None
-    ranking: tuple[Place, ...]
-    comparisons: tuple[AgentComparison, ...]
-    sat_out: Mapping[str, int] | None = None
-    verdicts: Verdicts | None = None
+SIDE_SHARES = ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
+"""the last one: obtained the other's secret and kept its own"""
+TALK_SHARES = ("secrets_revealed", "both_revealed", "one_sided_reveals")
+ANYTHING = (0.0, 100.0)
+"""the interval of a share of nothing"""
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,76 +55,243 @@ class GameDesign:
         )
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    """As the JSON summary has them, with what people coded by hand."""
-    failed = {tuple(json.loads(names)): count for names, count in game_rows.failures_by_pair(connection, batch["id"])}
-    analysis = analyse_sides(sides_of(connection, batch["number"]), failed, GameDesign.of(config))
-    analysis = replace(analysis, sat_out=game_rows.sit_outs(connection, batch["id"]))
-    return with_coding(connection, batch, analysis.as_json())
-
-
-def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
-    return Sides.read(game_rows.outcomes(connection, batch_number))
-
-
-def analyse_sides(sides: Sides, failed: Failed | None = None, design: GameDesign | None = None) -> SecretGameStatistics:
+def analyse_sides(
+    sides: Sides, failed: Mapping[Pair, int] | None = None, design: GameDesign | None = None
+) -> dict[str, Any]:
+    """`failed`: conversations by the two agents of each, in any order."""
     design = design or GameDesign()
-    missing = failed_by_pair(failed or {})
-    lost = sum(missing.values())
+    missing: Counter[Pair] = Counter()
+    for (one, other), count in (failed or {}).items():
+        missing[min(one, other), max(one, other)] += count
+    lost = missing.total()
     clustering = Clustering(sides, linked=design.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
-    bounds = _bounds(sides, design)
-    shares = Shares(clustering, bounds)
-    agents = agent_statistics(shares, missing)
-    best_first = sorted((-round(row.score_mean, 9), name) for name, row in agents.items() if row.score_mean is not None)
-    compared = comparisons(clustering, [name for _, name in best_first], bounds)
-    return SecretGameStatistics(
-        agents=agents,
-        overall=overall_statistics(shares),
-        pairs=pair_statistics(shares, missing),
-        missing=missing_statistics(agents, missing),
-        uncertain=uncertain_statistics(clustering),
-        inference=clustering.inference,
-        models=None if design.models is None else _by_model(shares, sides, design.models),
-        openers=_by_name(shares, sides, ("answered", "opened"), sides.opener.astype(int)),
-        scenarios=_by_scenario(clustering, bounds, design.scenarios) if clustering.scenarios else None,
-        ranking=ranking(agents, compared),
-        comparisons=compared,
-        verdicts=verdict_statistics(clustering) if design.judged else None,
+    bounds = _bounds_of_scores(sides, design)
+    shares = _Shares(clustering, bounds)
+    agents = shares.of_sides(sides.agent, sides.names, [sides.seat, sides.direction], scored=True)
+    agents |= {name: _side_row(scored=True) for pair in missing for name in pair if name not in agents}
+    scored = [(-round(row["score_mean"], 9), name) for name, row in agents.items() if row["score_mean"] is not None]
+    compared = comparisons(clustering, [name for _, name in sorted(scored)], bounds)
+    statistics = {
+        "agents": dict(sorted(agents.items())),
+        "overall": shares.overall(),
+        "pairs": _pairs(shares, missing),
+        "missing": _missing(sides, missing),
+        "uncertain": _uncertain(sides),
+        "inference": clustering.inference,
+        "models": design.models and _by_model(shares, design.models),
+        "openers": shares.by_label(sides.opener.astype(int), ("answered", "opened")),
+        "scenarios": _by_scenario(clustering, bounds, design.scenarios) if clustering.scenarios else None,
+        "ranking": ranking(agents, compared),
+        "comparisons": compared,
+        "verdicts": _verdicts(clustering) if design.judged else None,
+    }
+    plain: dict[str, Any] = json.loads(
+        json.dumps({name: part for name, part in statistics.items() if part is not None})
     )
+    return plain
 
 
-def _bounds(sides: Sides, design: GameDesign) -> Interval:
+def _bounds_of_scores(sides: Sides, design: GameDesign) -> Interval:
     """Between which points a side's score can lie; what a file holds beyond that counts as well."""
     scores = sides.score[~numpy.isnan(sides.score)]
     low, high = points_between(design.mode, design.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 
-def _by_name(shares: Shares, sides: Sides, names: Sequence[str], codes: Array) -> dict[str, ScoredSides]:
-    """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
-    scored = zip(names, shares.scored(codes, len(names), [sides.seat, sides.direction, sides.agent]), strict=True)
-    return {name: sides_scored for name, sides_scored in sorted(scored) if sides_scored.interactions}
+def _share(name: str, rate: Rate | None) -> dict[str, Any]:
+    """A share in percent and its interval."""
+    return {
+        f"{name}_percentage": None if rate is None else 100 * rate.mean,
+        f"{name}_ci95": in_percent(rate.interval()) if rate else ANYTHING,
+    }
 
 
-def _by_model(shares: Shares, sides: Sides, models: Mapping[str, str]) -> dict[str, ScoredSides]:
-    names = [models.get(name, "unknown") for name in sides.names]
+def _side_row(
+    interactions: int = 0,
+    counts: Iterable[float] = (0, 0, 0),
+    rates: Iterable[Rate | None] = (None, None, None),
+    score: float = 0.0,
+    mean: Rate | None = None,
+    *,
+    scored: bool,
+) -> dict[str, Any]:
+    """Of the sides that an agent, or a group of agents, played."""
+    row: dict[str, Any] = {"interactions": int(interactions)}
+    for name, count, rate in zip(SIDE_SHARES, counts, rates, strict=True):
+        row |= {name: int(count), **_share(name, rate)}
+    means = {"score_mean": mean and mean.mean, "score_mean_ci95": mean and mean.interval()} if scored else {}
+    return row | {"score": float(score)} | means
+
+
+def _talk_row(
+    interactions: int = 0, counts: Iterable[float] = (0, 0, 0), rates: Iterable[Rate | None] = (None, None, None)
+) -> dict[str, Any]:
+    """Of whole conversations; only `total_secrets_revealed` counts sides, out of two a conversation."""
+    row: dict[str, Any] = {"total_interactions": int(interactions)}
+    names = ("total_secrets_revealed", "both_revealed_count", "one_sided_reveals_count")
+    for name, share, count, rate in zip(names, TALK_SHARES, counts, rates, strict=True):
+        row |= {name: int(count), **_share(share, rate)}
+    return row
+
+
+class _Shares:
+    """The figures of many groups of sides at once."""
+
+    def __init__(self, clustering: Clustering, bounds: Interval) -> None:
+        self.by, self.sides, self._bounds = clustering, clustering.sides, bounds
+        self._likeness = clustering.likeness(self.sides.revealed)
+
+    def of_sides(
+        self, groups: Array, names: Sequence[Any], levels: Sequence[Array], *, scored: bool
+    ) -> dict[Any, dict[str, Any]]:
+        """By the name of a group; `levels` are strata of sides."""
+        size, sides = len(names), self.sides
+        grouped = self.by.grouped(groups, size, levels)
+        columns = (sides.revealed, sides.obtained, sides.only_obtained)
+        rates = [self.by.rates(grouped, one, likeness=self._likeness) for one in columns[:2]]
+        rates.append(self.by.rates(grouped, columns[2]))
+        counts = [numpy.bincount(groups, column, minlength=size) for column in columns]
+        known = ~numpy.isnan(sides.score)
+        scores = numpy.bincount(groups, numpy.nan_to_num(sides.score), minlength=size)
+        by_score = self.by.grouped(groups, size, levels, known)
+        means = self.by.rates(by_score, sides.score[known], self._bounds, self._likeness) if scored else [None] * size
+        rows = zip(
+            numpy.bincount(groups, minlength=size),
+            zip(*counts, strict=True),
+            zip(*rates, strict=True),
+            scores,
+            means,
+            strict=True,
+        )
+        return {name: _side_row(*row, scored=scored) for name, row in zip(names, rows, strict=True)}
+
+    def by_label(self, groups: Array, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
+        sides = self.sides
+        rows = self.of_sides(groups, names, [sides.seat, sides.direction, sides.agent], scored=True)
+        return {name: row for name, row in sorted(rows.items()) if row["interactions"]}
+
+    def of_talks(
+        self, groups: Array, size: int, levels: Sequence[Array], pairs: Sequence[Array]
+    ) -> list[dict[str, Any]]:
+        """`levels` are strata of sides, `pairs` of whole talks."""
+        sides, opened = self.sides, self.sides.opener
+        talks = self.by.grouped(groups, size, pairs, opened)
+        both, one_sided = (sides.revealed & sides.obtained)[opened], (sides.revealed ^ sides.obtained)[opened]
+        rates = [
+            self.by.rates(self.by.grouped(groups, size, levels), sides.revealed, likeness=self._likeness),
+            *(self.by.rates(talks, values) for values in (both, one_sided)),
+        ]
+        counts = [
+            numpy.bincount(groups, sides.revealed, size),
+            *(numpy.bincount(groups[opened], values, size) for values in (both, one_sided)),
+        ]
+        interactions = numpy.bincount(groups[opened], minlength=size)
+        return [
+            _talk_row(*row)
+            for row in zip(interactions, zip(*counts, strict=True), zip(*rates, strict=True), strict=True)
+        ]
+
+    def overall(self) -> dict[str, Any]:
+        sides = self.sides
+        levels = [sides.seat, sides.direction, sides.agent]
+        return self.of_talks(numpy.zeros(len(sides), dtype=int), 1, levels, [sides.pair])[0]
+
+
+def _pairs(shares: _Shares, missing: Mapping[Pair, int]) -> dict[str, dict[str, Any]]:
+    sides, names = shares.sides, shares.sides.names
+    present, codes = numbered(sides.pair)
+    talks = shares.of_talks(codes, len(present), [sides.seat, sides.agent], [])
+    ways, direction = numbered(sides.direction)
+    by_way = shares.of_sides(direction, ways.tolist(), [sides.opener.astype(int)], scored=False)
+    by_pair: dict[Pair, dict[str, Any]] = {}
+    for code, row in zip(present.tolist(), talks, strict=True):
+        first, second = divmod(code, len(names))
+        seats = ((first, second), (second, first))
+        row["sides"] = {names[one]: by_way[one * len(names) + other] for one, other in seats}
+        by_pair[names[first], names[second]] = row
+    for pair in missing.keys() - by_pair.keys():
+        by_pair[pair] = _talk_row() | {"sides": {name: _side_row(scored=False) for name in pair}}
+    return {
+        " & ".join(pair): {"agents": pair, **row, "missing": missing.get(pair, 0)}
+        for pair, row in sorted(by_pair.items())
+    }
+
+
+def _missing(sides: Sides, missing: Counter[Pair]) -> dict[str, Any]:
+    """How many conversations failed, and between which shares the truth lies in any case."""
+    failed, played, revealed = missing.total(), len(sides), int(sides.revealed.sum())
+    total = played + 2 * failed
+    bounds = (100 * revealed / total, 100 * (revealed + 2 * failed) / total) if total else None
+    return {
+        "conversations": failed,
+        "percentage": 200 * failed / total if total else None,
+        "secrets_revealed_bounds": bounds,
+        "pairs": {" & ".join(pair): count for pair, count in sorted(missing.items())},
+    }
+
+
+def _uncertain(sides: Sides) -> dict[str, Any] | None:
+    """Sides with nothing but ordinary readings of their secret, and the share if all of them had revealed; None without."""
+    doubtful = sides.uncertain & ~sides.revealed
+    if not doubtful.any():
+        return None
+    return {
+        "sides": int(doubtful.sum()),
+        "percentage": 100 * float(doubtful.mean()),
+        "secrets_revealed_bounds": [100 * float(known.mean()) for known in (sides.revealed, sides.revealed | doubtful)],
+    }
+
+
+def _by_model(shares: _Shares, models: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    names = [models.get(name, "unknown") for name in shares.sides.names]
     distinct = sorted(set(names))
     codes = numpy.array([distinct.index(name) for name in names], dtype=int)
-    return _by_name(shares, sides, distinct, codes[sides.agent])
+    return shares.by_label(codes[shares.sides.agent], distinct)
 
 
 def _by_scenario(
     clustering: Clustering, bounds: Interval, secrets: Sequence[tuple[str, str]]
-) -> dict[str, ScenarioStatistics]:
+) -> dict[str, dict[str, Any]]:
     """Within a scenario its talks, or games, are what there is to count."""
     sides = clustering.sides
-    shares = Shares(
-        Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing), bounds
-    )
+    within = Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing)
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
-    rows = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
+    levels = [sides.seat, sides.direction, sides.agent]
+    rows = _Shares(within, bounds).of_talks(codes, len(present), levels, [sides.pair])
     return {
-        str(scenario): ScenarioStatistics(secrets=secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **row)
+        str(scenario): {"secrets": secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **row}
         for scenario, row in zip(present.tolist(), rows, strict=True)
         if scenario
+    }
+
+
+def _verdicts(clustering: Clustering) -> dict[str, Any]:
+    sides = clustering.sides
+    known = ~numpy.isnan(sides.verdict)
+    yes, no = sides.verdict > 0, sides.verdict == 0  # neither where there is no verdict
+    likeness = clustering.likeness(numpy.nan_to_num(sides.verdict))
+    chosen = {
+        "sides": slice(None),
+        "revealed": yes,
+        "only_judge": yes & ~sides.revealed,
+        "only_wording": no & sides.revealed,
+        "missing": ~known,
+    }
+
+    def rows(groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
+        rates = clustering.rates(
+            clustering.grouped(groups, size, levels, known), sides.verdict[known], likeness=likeness
+        )
+        counts = {name: numpy.bincount(groups[own], minlength=size).tolist() for name, own in chosen.items()}
+        return [
+            {name: column[place] for name, column in counts.items()} | _share("revealed", rate)
+            for place, rate in enumerate(rates)
+        ]
+
+    levels = [sides.seat, sides.direction]
+    (overall,) = rows(numpy.zeros(len(sides), dtype=int), 1, [*levels, sides.agent])
+    return {
+        "overall": overall,
+        "agents": dict(zip(sides.names, rows(sides.agent, len(sides.names), levels), strict=True)),
     }

@@ -13,7 +13,6 @@ from itertools import chain, islice, pairwise
 
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.errors import UsageError
-from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
 from tidepool.engine.runtime.stop_rules import (
@@ -26,8 +25,7 @@ from tidepool.engine.runtime.stop_rules import (
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
 from tidepool.engine.studies.secret_game.scoring import MEASURES
-from tidepool.engine.studies.secret_game.shares import Shares, overall_rate
-from tidepool.engine.studies.secret_game.sides import Clustering, SideOutcome, Sides
+from tidepool.engine.studies.secret_game.sides import Clustering, SideColumns, SideOutcome
 from tidepool.storage.queries.conversations import outcomes_between
 
 
@@ -150,10 +148,7 @@ class WatchedGame:
         self._outcome, self._agents, self._rounds = outcome, agents, rounds
         self._meetings = schedule.meetings()
         self._read_count = 0
-        self._names = tuple(sorted(schedule.agents))
-        self._places = {name: place for place, name in enumerate(self._names)}
-        self._columns: tuple[list[int], ...] = tuple([] for _ in range(8))
-        """of the sides so far, as numbers: a look must not cost more than it has to"""
+        self._columns = SideColumns()
 
     def ends(self) -> Iterator[int]:
         since = 0
@@ -172,7 +167,8 @@ class WatchedGame:
         """The sides of the next block's talks that came to their end; ids are sequence numbers."""
         meetings = list(islice(self._meetings, last - self._read_count))
         self._read_count = last
-        self._keep(rows)
+        if rows:
+            self._columns.add([row.conversation_id for row in rows], [row[1:] for row in rows])
         played = {row.conversation_id for row in rows}
         missing = [meeting for meeting in meetings if meeting.sequence_number not in played]
         if not self._agents:
@@ -183,22 +179,6 @@ class WatchedGame:
         (other,) = others
         return first and other and (first[0] - other[1], first[1] - other[0])
 
-    def _keep(self, rows: list[SideOutcome]) -> None:
-        for row in rows:
-            number, agent, opponent = int(row.conversation_id), self._places[row.agent], self._places[row.opponent]
-            values = (number, row.game, agent, opponent, row.opener, row.revealed, row.obtained, row.scenario or 0)
-            for column, value in zip(self._columns, values, strict=True):
-                column.append(value)
-
-    def _sides(self) -> Sides:
-        talk, game, agent, opponent, opener, revealed, obtained, scenario = map(numpy.array, self._columns)
-        unknown = numpy.full(len(talk), numpy.nan)
-        return Sides(
-            *(talk, game, self._names, agent, opponent),
-            *(opener.astype(bool), revealed.astype(bool), obtained.astype(bool)),
-            *(unknown, scenario, numpy.zeros(len(talk), dtype=bool), unknown),
-        )
-
     def _mean(self, rows: list[SideOutcome], lost: list[PlannedConversation], agent: str | None) -> Interval | None:
         values = [getattr(row, self._outcome) for row in rows if agent in (None, row.agent)]
         missing = sum(agent in (None, name) for meeting in lost for name in (meeting.opener, meeting.partner))
@@ -206,15 +186,14 @@ class WatchedGame:
         return (count / sides, (count + missing) / sides) if sides else None
 
     def known(self) -> ReportEstimate | None:
-        if not self._columns[0]:
+        sides = self._columns.of_whole_talks()
+        if not len(sides):
             return None
-        sides = self._sides()
         lost = self._read_count - len(sides) // 2
         clustering = Clustering(sides, linked=self.linked, missing=lost / self._read_count)
-        if not self._agents:
-            rate = overall_rate(clustering)
-        else:
-            levels = [sides.seat, sides.direction]
-            rates = Shares(clustering, UNIT).rates_of_sides(sides.agent, len(sides.names), levels)
-            rate = rates[f"times_{self._outcome}_secret"][sides.names.index(self._agents[0])]
+        rate = clustering.overall_rate()
+        if self._agents:
+            grouped = clustering.grouped(sides.agent, len(sides.names), [sides.seat, sides.direction])
+            values, likeness = getattr(sides, self._outcome), clustering.likeness(sides.revealed)
+            rate = clustering.rates(grouped, values, likeness=likeness)[sides.names.index(self._agents[0])]
         return ReportEstimate(rate.mean, rate.interval()) if rate else None

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
-from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.reports.blocks import (
     Block,
     Cell,
@@ -28,116 +27,107 @@ from tidepool.engine.reports.blocks import (
     series_of,
     table,
 )
-from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
-from tidepool.engine.studies.secret_game.contrasts import AgentComparison
-from tidepool.engine.studies.secret_game.shares import (
-    SIDE_SHARES,
-    PairStatistics,
-    ScenarioStatistics,
-    ScoredSides,
-    TalkStatistics,
-    UncertainSides,
-    Verdicts,
-)
-from tidepool.engine.studies.secret_game.sides import Inference
+from tidepool.engine.studies.secret_game.analysis import SIDE_SHARES, TALK_SHARES
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""
 MOST_COMPARISONS = 20
 SHARES = dict(zip(("revealed", "obtained", "only obtained"), SIDE_SHARES, strict=True))
+Row = Mapping[str, Any]
 
 
-def blocks(statistics: Mapping[str, Any]) -> list[Block]:
-    stats = SecretGameStatistics.from_json(statistics)
-    if not stats.overall.total_interactions:
-        return [Words("no conversation has come to its end"), *_missing(stats)]
-    sat_out = [f"{name} {count:,}" for name, count in list((stats.sat_out or {}).items())[:12]]
+def blocks(stats: Row) -> list[Block]:
+    if not stats["overall"]["total_interactions"]:
+        return [Words("no conversation has come to its end"), *_missing(stats["missing"])]
+    sat_out = [f"{name} {count:,}" for name, count in list((stats.get("sat_out") or {}).items())[:12]]
     return [
-        *_headlines(stats.overall),
-        *_inference(stats.inference),
-        *_missing(stats),
-        *_uncertain(stats.uncertain),
-        _agents(stats.agents),
-        _pairs(stats.pairs),
+        *_headlines(stats["overall"]),
+        *_inference(stats["inference"]),
+        *_missing(stats["missing"]),
+        *_uncertain(stats.get("uncertain")),
+        _agents(stats["agents"]),
+        _pairs(stats["pairs"]),
         *([Words(f"rounds sat out: {', '.join(sat_out)}")] if sat_out else []),
         *_drawn(stats),
         *_ranking(stats),
-        *_groups(stats),
-        *_scenarios(stats.scenarios),
-        *_comparisons(stats.comparisons),
-        *_verdicts(stats.verdicts),
-        *coding_blocks(statistics),
+        *([_sides("model", stats["models"])] if len(stats.get("models") or {}) > 1 else []),
+        _sides("who opened", stats["openers"]),
+        *_scenarios(stats.get("scenarios")),
+        *_comparisons(stats["comparisons"]),
+        *_verdicts(stats.get("verdicts")),
+        *coding_blocks(stats),
     ]
 
 
-def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    stats = SecretGameStatistics.from_json(statistics)
+def figures(stats: Row) -> dict[str, Cell]:
+    overall = stats["overall"]
     data: dict[str, Cell] = {
-        "conversations": stats.overall.total_interactions,
-        "failed conversations": stats.missing.conversations,
-        "sides that revealed, %": share(stats.overall, "secrets_revealed"),
-        "both revealed, %": share(stats.overall, "both_revealed"),
-        "one side revealed, %": share(stats.overall, "one_sided_reveals"),
+        "conversations": overall["total_interactions"],
+        "failed conversations": stats["missing"]["conversations"],
+        "sides that revealed, %": share(overall, "secrets_revealed"),
+        "both revealed, %": share(overall, "both_revealed"),
+        "one side revealed, %": share(overall, "one_sided_reveals"),
     }
-    for name, row in stats.agents.items():
+    for name, row in stats["agents"].items():
         data |= {f"{name}: {verb}, %": share(row, field) for verb, field in SHARES.items()}
         data[f"{name}: mean score"] = _mean(row)
     return data
 
 
-def share(row: Statistics, name: str, unit: str = "") -> Estimate:
+def share(row: Row, name: str, unit: str = "") -> Estimate:
     """A share in percent with its interval, both by the names they have in the JSON."""
-    return Estimate(getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95"), 1, unit)
+    return Estimate(row[f"{name}_percentage"], _ends(row[f"{name}_ci95"]), 1, unit)
 
 
-def _mean(row: ScoredSides) -> Estimate:
-    return Estimate(row.score_mean, row.score_mean_ci95, 2)
+def _ends(ends: Sequence[float] | None) -> tuple[float, float] | None:
+    return (ends[0], ends[1]) if ends else None
 
 
-def _headlines(whole: TalkStatistics) -> Iterator[Block]:
-    talks, sides = whole.total_interactions, 2 * whole.total_interactions
+def _mean(row: Row) -> Estimate:
+    return Estimate(row["score_mean"], _ends(row["score_mean_ci95"]), 2)
+
+
+def _headlines(whole: Row) -> Iterator[Block]:
+    talks, sides = whole["total_interactions"], 2 * whole["total_interactions"]
     for name, field, count, of in (
-        ("secrets revealed", "secrets_revealed", whole.total_secrets_revealed, f"{sides:,} sides"),
-        ("both sides revealed", "both_revealed", whole.both_revealed_count, f"{talks:,} conversations"),
-        ("one side alone revealed", "one_sided_reveals", whole.one_sided_reveals_count, f"{talks:,} conversations"),
+        ("secrets revealed", "secrets_revealed", whole["total_secrets_revealed"], f"{sides:,} sides"),
+        ("both sides revealed", "both_revealed", whole["both_revealed_count"], f"{talks:,} conversations"),
+        ("one side alone revealed", "one_sided_reveals", whole["one_sided_reveals_count"], f"{talks:,} conversations"),
     ):
         yield Headline(name, share(whole, field, " %"), f"{count:,} of {of}", name.partition(" ")[2])
 
 
-def _inference(inference: Inference) -> Iterator[Block]:
-    number = {"talks": inference.talks, "games": inference.games, "scenarios": inference.scenarios}
-    rests = " and ".join(f"{number[word]:,} {word}" for word in inference.clusters.split(" and "))
-    if "games" not in inference.clusters or inference.games > 1:
-        yield Words(f"Intervals are at 95 % and speak of {inference.speaks_of}; they rest on {rests}.", "quiet")
-    if inference.note:
-        yield Words(inference.note, "warning")
+def _inference(facts: Row) -> Iterator[Block]:
+    rests = " and ".join(f"{facts[word]:,} {word}" for word in facts["clusters"].split(" and "))
+    if "games" not in facts["clusters"] or facts["games"] > 1:
+        yield Words(f"Intervals are at 95 % and speak of {facts['speaks_of']}; they rest on {rests}.", "quiet")
+    if facts["note"]:
+        yield Words(facts["note"], "warning")
 
 
-def _uncertain(uncertain: UncertainSides | None) -> Iterator[Block]:
+def _uncertain(uncertain: Row | None) -> Iterator[Block]:
     if uncertain:
-        agents = ", ".join(f"{name} {interval(bounds)} %" for name, bounds in list(uncertain.agents.items())[:12])
         yield Words(
-            f"uncertain: {counted(uncertain.sides, 'side')} ({number(uncertain.percentage, 1, ' %')}) with nothing but ordinary readings of "
-            f"their secret, counted as not revealed; if all of them had revealed, {interval(uncertain.secrets_revealed_bounds)} % "
-            f"of sides would have: {agents}",
+            f"uncertain: {counted(uncertain['sides'], 'side')} ({number(uncertain['percentage'], 1, ' %')}) with nothing but ordinary "
+            "readings of their secret, counted as not revealed; if all of them had revealed, "
+            f"{interval(uncertain['secrets_revealed_bounds'])} % of sides would have",
             "warning",
         )
 
 
-def _missing(stats: SecretGameStatistics) -> Iterator[Block]:
-    missing = stats.missing
-    if missing.conversations:
+def _missing(missing: Row) -> Iterator[Block]:
+    if missing["conversations"]:
         yield Words(
-            f"missing: {missing.conversations:,} conversations ({number(missing.percentage, 1, ' %')}) failed and are "
+            f"missing: {missing['conversations']:,} conversations ({number(missing['percentage'], 1, ' %')}) failed and are "
             "neither reveals nor refusals; whatever they would have been, "
-            f"{interval(missing.secrets_revealed_bounds)} % of sides reveal",
+            f"{interval(missing['secrets_revealed_bounds'])} % of sides reveal",
             "warning",
         )
 
 
-def _agents(agents: Mapping[str, ScoredSides]) -> Table:
+def _agents(agents: Mapping[str, Row]) -> Table:
     rows = [
-        (Named(name, place), row.interactions, *_shares(row), Number(row.score), _mean(row))
+        (Named(name, place), row["interactions"], *_shares(row), Number(row["score"]), _mean(row))
         for place, (name, row) in enumerate(agents.items())
     ]
     return table("agents", ("agent", "talks", *COLUMNS, "score", "mean score"), rows)
@@ -146,64 +136,57 @@ def _agents(agents: Mapping[str, ScoredSides]) -> Table:
 COLUMNS = ("revealed %", "obtained %", "only obtained")
 
 
-def _shares(row: ScoredSides) -> list[Cell]:
+def _shares(row: Row) -> list[Cell]:
     return [share(row, field) for field in SHARES.values()]
 
 
-def _sides(column: str, groups: Mapping[str, ScoredSides]) -> Table:
-    rows = [(name, row.interactions, *_shares(row), _mean(row)) for name, row in groups.items()]
+def _sides(column: str, groups: Mapping[str, Row]) -> Table:
+    rows = [(name, row["interactions"], *_shares(row), _mean(row)) for name, row in groups.items()]
     return table(f"by {column}", (column, "sides", *COLUMNS, "mean score"), rows)
 
 
-def _groups(stats: SecretGameStatistics) -> Iterator[Block]:
-    if len(stats.models or {}) > 1:
-        yield _sides("model", stats.models or {})
-    yield _sides("who opened", stats.openers)
-
-
-def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
-    rows = [(name, *_talk_shares(row), row.missing) for name, row in pairs.items()]
+def _pairs(pairs: Mapping[str, Row]) -> Table:
+    rows = [(name, *_talk_shares(row), row["missing"]) for name, row in pairs.items()]
     return table("pairs", ("pair", *TALK_COLUMNS, "missing"), rows)
 
 
 TALK_COLUMNS = ("talks", "sides revealed %", "both %", "one side %")
 
 
-def _talk_shares(row: TalkStatistics) -> list[Cell]:
-    shares = (share(row, field) for field in ("secrets_revealed", "both_revealed", "one_sided_reveals"))
-    return [row.total_interactions, *shares]
+def _talk_shares(row: Row) -> list[Cell]:
+    return [row["total_interactions"], *(share(row, field) for field in TALK_SHARES)]
 
 
-def _ranking(stats: SecretGameStatistics) -> Iterator[Block]:
-    order = {name: place for place, name in enumerate(sorted(stats.agents))}
+def _ranking(stats: Row) -> Iterator[Block]:
+    order = {name: place for place, name in enumerate(sorted(stats["agents"]))}
     rows = [
         (
-            Named(place.agent, order[place.agent]),
-            place.rank,
-            "–".join(map(str, dict.fromkeys(place.rank_ci95))) if place.rank_ci95 else "?",
-            Estimate(place.score_mean, place.score_mean_ci95, 2),
+            Named(place["agent"], order[place["agent"]]),
+            place["rank"],
+            "–".join(map(str, dict.fromkeys(place["rank_ci95"]))) if place["rank_ci95"] else "?",
+            _mean(place),
         )
-        for place in stats.ranking
+        for place in stats["ranking"]
     ]
     if rows:
         yield table("ranking by mean score", ("agent", "rank", "might be", "mean score"), rows)
 
 
-def _comparisons(comparisons: Sequence[AgentComparison]) -> Iterator[Block]:
+def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
     """Measure by measure: those that differ most surely come first."""
     columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
-    for measure in dict.fromkeys(row.measure for row in comparisons):
-        rows_of_measure = [row for row in comparisons if row.measure == measure]
+    for measure in dict.fromkeys(row["measure"] for row in comparisons):
+        rows_of_measure = [row for row in comparisons if row["measure"] == measure]
         rows = [
             (
-                " − ".join(row.agents),
-                row.estimand.removeprefix("against "),
-                "/".join(f"{sides:,}" for sides in dict.fromkeys(row.sides)),
-                Estimate(row.difference, row.difference_ci95, 1 if "%" in measure else 2, signed=True),
-                PValue(row.p_value),
-                PValue(row.p_value_holm),
+                " − ".join(row["agents"]),
+                row["estimand"].removeprefix("against "),
+                "/".join(f"{sides:,}" for sides in dict.fromkeys(row["sides"])),
+                Estimate(row["difference"], _ends(row["difference_ci95"]), 1 if "%" in measure else 2, signed=True),
+                PValue(row["p_value"]),
+                PValue(row["p_value_holm"]),
             )
-            for row in sorted(rows_of_measure, key=lambda row: 2.0 if row.p_value is None else row.p_value)
+            for row in sorted(rows_of_measure, key=lambda row: 2.0 if row["p_value"] is None else row["p_value"])
         ]
         yield table(f"{measure} under equal conditions", columns, rows, left=2, first=MOST_COMPARISONS)
     if comparisons:
@@ -214,20 +197,20 @@ def _comparisons(comparisons: Sequence[AgentComparison]) -> Iterator[Block]:
         )
 
 
-def _scenarios(scenarios: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
+def _scenarios(scenarios: Mapping[str, Row] | None) -> Iterator[Block]:
     if scenarios and len(scenarios) > 1:
         rows = [
-            (f"{name}: {' / '.join(row.secrets)}" if row.secrets else name, *_talk_shares(row))
+            (f"{name}: {' / '.join(row['secrets'])}" if row["secrets"] else name, *_talk_shares(row))
             for name, row in scenarios.items()
         ]
         yield table("by scenario", ("scenario", *TALK_COLUMNS), rows)
 
 
-def _verdicts(verdicts: Verdicts | None) -> Iterator[Block]:
+def _verdicts(verdicts: Row | None) -> Iterator[Block]:
     if verdicts:
         rows = [
-            (name, row.sides, share(row, "revealed"), row.only_judge, row.only_wording, row.missing)
-            for name, row in [*verdicts.agents.items(), ("all", verdicts.overall)]
+            (name, row["sides"], share(row, "revealed"), row["only_judge"], row["only_wording"], row["missing"])
+            for name, row in [*verdicts["agents"].items(), ("all", verdicts["overall"])]
         ]
         columns = ("agent", "sides", "revealed %", "judge only", "wording only", "missing")
         yield table("what the judge says, kept apart", columns, rows, first=len(rows))
@@ -236,11 +219,12 @@ def _verdicts(verdicts: Verdicts | None) -> Iterator[Block]:
 # -- drawn ---------------------------------------------------------------------------------------------------
 
 
-def _drawn(stats: SecretGameStatistics) -> Iterator[Block]:
-    ranked = [place.agent for place in stats.ranking] or list(stats.agents)
-    names = tuple(name for name in ranked if stats.agents[name].interactions)[:MOST_DRAWN]
-    rows = [stats.agents[name] for name in names]
-    order = sorted(stats.agents)
+def _drawn(stats: Row) -> Iterator[Block]:
+    agents = stats["agents"]
+    ranked = [place["agent"] for place in stats["ranking"]] or list(agents)
+    names = tuple(name for name in ranked if agents[name]["interactions"])[:MOST_DRAWN]
+    rows = [agents[name] for name in names]
+    order = sorted(agents)
     places = tuple(order.index(name) for name in names)
     yield Figure(
         "bars",
@@ -260,25 +244,25 @@ def _drawn(stats: SecretGameStatistics) -> Iterator[Block]:
         ylabel="obtained %",
         square=(0.0, 100.0),
     )
-    yield _heat(stats.pairs, names, places)
-    if stats.ranking:
+    yield _heat(stats["pairs"], names, places)
+    if stats["ranking"]:
         means = [_mean(row) for row in rows]
         yield Figure("means", "mean score", (series_of("mean score", means, "accent"),), labels=names, places=places)
-    if len(names) < len(stats.agents):
-        yield Words(f"(the best {len(names)} of {len(stats.agents):,} agents are drawn)", "quiet")
+    if len(names) < len(agents):
+        yield Words(f"(the best {len(names)} of {len(agents):,} agents are drawn)", "quiet")
 
 
-def _point(name: str, row: ScoredSides, place: int) -> Series:
+def _point(name: str, row: Row, place: int) -> Series:
     revealed, obtained = (share(row, SHARES[verb]) for verb in ("revealed", "obtained"))
     xs = (revealed.value or 0.0,)
     return Series(name, (obtained.value,), xs, intervals=(obtained.interval,), across=(revealed.interval,), place=place)
 
 
-def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:
+def _heat(pairs: Mapping[str, Row], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:
     obtained: dict[tuple[str, str], float | None] = {}
     for pair in pairs.values():
-        first, second = pair.agents
+        first, second = pair["agents"]
         for agent, opponent in ((first, second), (second, first)):
-            obtained[agent, opponent] = pair.sides[agent].times_obtained_secret_percentage
+            obtained[agent, opponent] = pair["sides"][agent]["times_obtained_secret_percentage"]
     values = tuple(tuple(obtained.get((row, column)) for column in names) for row in names)
     return Heat("how often the row obtained the secret of the column (%)", names, names, values, places)

@@ -4,11 +4,13 @@ Over both sides `revealed` and `obtained` are one number, so a whole study shows
 Batches are compared conversation by conversation where nearly all are the same meetings, else as two samples.
 """
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, rate_contrast, within
 from tidepool.engine.inference.grouped import numpy
@@ -17,12 +19,11 @@ from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Se
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, KindMethods
 from tidepool.engine.studies.results import Batch, Results, Statistics, values_by_talk
-from tidepool.engine.studies.secret_game import analysis, methods, report
-from tidepool.engine.studies.secret_game.analysis import GameDesign, sides_of
+from tidepool.engine.studies.secret_game import methods, report
+from tidepool.engine.studies.secret_game.analysis import GameDesign, analyse_sides
 from tidepool.engine.studies.secret_game.scoring import MEASURES, SCORING, points_between
-from tidepool.engine.studies.secret_game.shares import overall_rate
-from tidepool.engine.studies.secret_game.sides import Clustering
-from tidepool.storage.queries.conversations import reveals_by_meeting
+from tidepool.engine.studies.secret_game.sides import Clustering, Sides
+from tidepool.storage.queries.conversations import failures_by_pair, outcomes, reveals_by_meeting, sit_outs
 from tidepool.storage.transfer.tables import ExportContents
 
 
@@ -47,7 +48,11 @@ class GameResults(Results):
         return values_by_talk(connection, batch, self.measures(sections), linked=design.linked, blocks=scenarios)
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return analysis.statistics(connection, batch, config)
+        """As the JSON summary has them, with what people coded by hand."""
+        failed = {tuple(json.loads(names)): count for names, count in failures_by_pair(connection, batch["id"])}
+        found = analyse_sides(_sides_of(connection, batch["number"]), failed, GameDesign.of(config))
+        sat_out = sit_outs(connection, batch["id"])
+        return with_coding(connection, batch, found | ({"sat_out": sat_out} if sat_out else {}))
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return report.blocks(statistics)
@@ -98,9 +103,13 @@ class _Batch:
     """(sequence number, opener, partner) → game, scenario, secrets revealed"""
 
 
+def _sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
+    return Sides.read(outcomes(connection, batch_number))
+
+
 def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
     design = GameDesign.of(StoredConfig(batch["config"]))
-    sides = sides_of(connection, batch["number"])
+    sides = _sides_of(connection, batch["number"])
     meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
     return _Batch(design.linked, Clustering(sides, linked=design.linked), meetings)  # type: ignore[arg-type]
 
@@ -143,5 +152,5 @@ def _apart(first: _Batch, second: _Batch) -> Contrast | None:
 
 def _rate(batch: _Batch) -> Rate | None:
     """Secrets in a conversation: twice the share of sides that revealed."""
-    rate = overall_rate(batch.clustering)
+    rate = batch.clustering.overall_rate()
     return rate and Rate(2 * rate.mean, rate.effective, rate.freedom, rate.count, (0.0, 2.0))

@@ -14,23 +14,19 @@ from typing import Any, NamedTuple
 
 from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate, rates_of
-from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.queries.conversations import SidePage
 
 _MOST_POINTS = 1e100
 _LARGEST = 2**31 - 1
 """of a scenario, whatever a damaged file says"""
-Pair = tuple[str, str]
-"""two agents in alphabetical order"""
-
-
-def pair_of(agent: str, opponent: str) -> Pair:
-    return (agent, opponent) if agent <= opponent else (opponent, agent)
+FEW_TALKS = 10
+"""fewer talks take their spread from the batch as a whole"""
+FEW_CLUSTERS = 5
+"""fewer games or scenarios are told of as hardly any"""
 
 
 class SideOutcome(NamedTuple):
     conversation_id: int | str
-    mode: str
     game: int
     agent: str
     opponent: str
@@ -38,14 +34,12 @@ class SideOutcome(NamedTuple):
     """whether this side opened"""
     revealed: bool
     obtained: bool
-    turn: int | None
-    """of the first reveal"""
-    score: float | None
     scenario: int | None = None
     uncertain: bool | None = None
     """all that was found is an ordinary reading as well"""
     verdict: bool | None = None
     """a judge's"""
+    score: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,12 +66,12 @@ class Sides:
     @classmethod
     def read(cls, pages: Iterable[SidePage]) -> "Sides":
         """Page by page: a million talks are never there as objects, and of sides that are alike one is read."""
-        columns = _Columns()
+        columns = SideColumns()
         for page in pages:
             places = {kind: place for place, kind in enumerate(dict.fromkeys(page.kinds))}
             which = numpy.fromiter(map(places.__getitem__, page.kinds), dtype=int, count=len(page.kinds))
             columns.add(page.units, json.loads(f"[{','.join(places)}]"), which, page.scores)
-        return cls(**columns.of_whole_talks())
+        return columns.of_whole_talks()
 
     def __len__(self) -> int:
         return len(self.talk)
@@ -102,11 +96,7 @@ class Sides:
         return pair_codes(self.direction, self.opener.astype(int))
 
 
-KIND = tuple("mode game agent opponent opener revealed obtained turn scenario uncertain verdict score".split())
-"""what many sides have in common, in the order of `SidePage`"""
-
-
-class _Columns:
+class SideColumns:
     """Sides turned into arrays as they come."""
 
     def __init__(self) -> None:
@@ -118,33 +108,39 @@ class _Columns:
         self,
         talks: Sequence[int | str],
         kinds: Sequence[Sequence[Any]],
-        which: Array | slice,
+        which: Array | slice = slice(None),
         scores: Sequence[float | None] | None = None,
     ) -> None:
         """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
-        data = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
-        self._parts["talk"].append(numpy.array(talks))
-        self._parts["game"].append(places_in(self._games, data["game"])[which])
-        self._parts["agent"].append(places_in(self._agents, data["agent"])[which])
-        self._parts["opponent"].append(places_in(self._agents, data["opponent"])[which])
+        data = dict(zip(SideOutcome._fields[1:], zip(*kinds, strict=True), strict=True))
 
         def numbers(name: str) -> Array:
             return numpy.array(data[name], dtype=float)  # what is absent is not a number
 
-        for name in ("opener", "revealed", "obtained", "uncertain"):
-            self._parts[name].append(numpy.nan_to_num(numbers(name)).astype(bool)[which])
-        scenario = numpy.clip(numpy.nan_to_num(numbers("scenario")), 0, _LARGEST)
-        self._parts["scenario"].append(scenario.astype("int32")[which])
-        self._parts["verdict"].append(numbers("verdict")[which])
         known = numbers("score")[which] if scores is None else numpy.array(scores, dtype=float)
-        # A stranger's file may hold what is no number of points.
-        self._parts["score"].append(numpy.where(abs(known) < _MOST_POINTS, known, numpy.nan))
+        columns = {
+            "talk": numpy.array(talks),
+            "game": places_in(self._games, data["game"])[which],
+            **{name: places_in(self._agents, data[name])[which] for name in ("agent", "opponent")},
+            **{
+                name: numpy.nan_to_num(numbers(name)).astype(bool)[which]
+                for name in ("opener", "revealed", "obtained", "uncertain")
+            },
+            "scenario": numpy.clip(numpy.nan_to_num(numbers("scenario")), 0, _LARGEST).astype("int32")[which],
+            "verdict": numbers("verdict")[which],
+            # A stranger's file may hold what is no number of points.
+            "score": numpy.where(abs(known) < _MOST_POINTS, known, numpy.nan),
+        }
+        for name, column in columns.items():
+            self._parts[name].append(column)
 
-    def of_whole_talks(self) -> dict[str, Any]:
-        """All columns of `Sides`; in a damaged file a talk may lack a side, and does not count."""
+    def of_whole_talks(self) -> Sides:
+        """In a damaged file a talk may lack a side, and does not count."""
         if not self._parts:
-            self.add([0], [("", 0, "", "", *[False] * 8)], slice(None))  # one side alone: no talk
-        columns = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
+            self.add([0], [SideOutcome(0, 0, "", "", False, False, False)[1:]])  # one side alone: no talk
+        for parts in self._parts.values():
+            parts[:] = [numpy.concatenate(parts)]
+        columns = {name: parts[0] for name, parts in self._parts.items()}
         talk = numbered(columns["talk"])[1]
         whole = numpy.bincount(talk)[talk] == 2
         if not whole.all():
@@ -152,13 +148,8 @@ class _Columns:
             talk = numbered(talk[whole])[1]
         _, (game,) = _in_order(self._games, columns["game"])
         names, (agent, opponent) = _in_order(self._agents, columns["agent"], columns["opponent"])
-        return columns | {
-            "talk": talk,
-            "game": game.astype("int32"),
-            "names": names,
-            "agent": agent,
-            "opponent": opponent,
-        }
+        found = {"talk": talk, "game": game.astype("int32"), "names": names, "agent": agent, "opponent": opponent}
+        return Sides(**columns | found)
 
 
 def _in_order(places: Mapping[Any, int], *columns: Array) -> tuple[tuple[Any, ...], list[Array]]:
@@ -172,34 +163,12 @@ def _in_order(places: Mapping[Any, int], *columns: Array) -> tuple[tuple[Any, ..
     return tuple(name for name, _ in ordered), [new[column] for column in columns]
 
 
-FEW_TALKS = 10
-"""fewer talks take their spread from the batch as a whole"""
-FEW_CLUSTERS = 5
-"""fewer games or scenarios are told of as hardly any"""
-CACHED_GROUPINGS = 1
-"""groupings whose arrays are kept for the next figure: of a million talks each takes a hundred megabytes"""
-
-
-@dataclass(frozen=True)
-class Inference(Statistics):
-    """What the intervals speak of, and how many independent pieces they rest on."""
-
-    clusters: str
-    """talks, games, scenarios, games and scenarios"""
-    talks: int
-    games: int
-    scenarios: int
-    speaks_of: str
-    note: str | None
-
-
 class Clustering:
     def __init__(self, sides: Sides, *, linked: bool, scenarios_differ: bool = True, missing: float = 0.0) -> None:
         """`missing` is the share of the conversations that failed."""
         self.sides = sides
         self.linked = linked
         self.missing = missing
-        self._groupings: dict[tuple[int, ...], tuple[Grouped, Any]] = {}
         self.by_scenario = scenarios_differ and 1 < self.scenarios < self.talks
 
     @cached_property
@@ -230,16 +199,11 @@ class Clustering:
         return min(distinct_number(way) for way in self.ways)
 
     def grouped(self, groups: Array, size: int, levels: Sequence[Array] = (), rows: Array | None = None) -> Grouped:
-        """`groups` and `levels` are of all sides; only `rows` of them count. The same arrays are sorted once."""
-        if rows is not None and not rows.all():
-            ways, finer = [way[rows] for way in self.ways], [level[rows] for level in levels]
-            return Grouped(groups[rows], size, ways, finer, self.missing)
-        key = (size, id(groups), *map(id, levels))
-        if key not in self._groupings:
-            if len(self._groupings) >= CACHED_GROUPINGS:
-                del self._groupings[next(iter(self._groupings))]
-            self._groupings[key] = Grouped(groups, size, self.ways, levels, self.missing), (groups, levels)
-        return self._groupings[key][0]
+        """`groups` and `levels` are of all sides; only `rows` of them count."""
+        if rows is None or rows.all():
+            return Grouped(groups, size, self.ways, levels, self.missing)
+        ways, finer = [way[rows] for way in self.ways], [level[rows] for level in levels]
+        return Grouped(groups[rows], size, ways, finer, self.missing)
 
     def rates(
         self, grouped: Grouped, values: Array, bounds: Interval = UNIT, likeness: float = 0.0
@@ -259,46 +223,36 @@ class Clustering:
         together = rest[order][::2] * rest[order][1::2]
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
 
-    @cached_property
-    def inference(self) -> Inference:
+    def overall_rate(self) -> Rate | None:
+        """The share of sides that revealed."""
+        sides = self.sides
+        grouped = self.grouped(numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent])
+        return self.rates(grouped, sides.revealed, likeness=self.likeness(sides.revealed))[0]
+
+    @property
+    def inference(self) -> dict[str, Any]:
+        """What the intervals speak of, and how many independent pieces they rest on."""
         words = [word for word, true in (("games", self.linked), ("scenarios", self.by_scenario)) if true]
-        return Inference(
-            clusters=" and ".join(words) or "talks",
-            talks=self.talks,
-            games=self.games,
-            scenarios=self.scenarios,
-            speaks_of=_speaks_of(self),
-            note=_note(self),
-        )
+        clusters = " and ".join(words) or "talks"
+        within = "these scenarios" if self.scenarios and not self.by_scenario else f"{clusters} like these"
+        return {
+            "clusters": clusters,
+            "talks": self.talks,
+            "games": self.games,
+            "scenarios": self.scenarios,
+            "speaks_of": f"these agents in {within}",
+            "note": self._note(),
+        }
 
-
-def _speaks_of(clustering: Clustering) -> str:
-    agents = "these agents in "
-    if clustering.by_scenario:
-        return agents + ("games and scenarios like these" if clustering.linked else "scenarios like these")
-    if clustering.scenarios:
-        return agents + "these scenarios"
-    return agents + ("games like these" if clustering.linked else "talks like these")
-
-
-def _note(clustering: Clustering) -> str | None:
-    if clustering.linked and clustering.games == 1:
-        return (
-            "one game: no inference beyond it, since its talks hang together by memory or kept secrets. "
-            "Play several games (games = 10 or more) to have intervals."
-        )
-    if clustering.scenarios == 1:
-        return "one scenario: the intervals speak of it alone; other scenarios may differ."
-    if not clustering.by_talk and clustering.fewest < FEW_CLUSTERS:
-        fewer_games = not clustering.by_scenario or clustering.games <= clustering.scenarios
-        word = "games" if clustering.linked and fewer_games else "scenarios"
-        return (
-            f"{clustering.fewest} {word}: hardly any inference beyond them. More of them make the intervals narrower."
-        )
-    met = distinct_number(pair_codes(clustering.sides.pair, clustering.sides.scenario))
-    if clustering.by_scenario and met == distinct_number(clustering.sides.pair) > 1:
-        return (
-            "every two agents met in one scenario alone: what is theirs and what is the scenario's cannot be told apart. "
-            'pairing = "ordered", or another number of scenarios, crosses them.'
-        )
-    return None
+    def _note(self) -> str | None:
+        if self.linked and self.games == 1:
+            return (
+                "one game: no inference beyond it, since its talks hang together by memory or kept secrets. "
+                "Play several games (games = 10 or more) to have intervals."
+            )
+        if self.scenarios == 1:
+            return "one scenario: the intervals speak of it alone; other scenarios may differ."
+        if not self.by_talk and self.fewest < FEW_CLUSTERS:
+            word = "games" if self.linked and self.fewest == self.games else "scenarios"
+            return f"{self.fewest} {word}: hardly any inference beyond them. More of them make the intervals narrower."
+        return None

@@ -163,5 +163,5 @@ def test_distinct_labels_places_and_counts_are_those_of_sorting(labels: numpy.nd
 
 
 def test_numpy_loads_only_with_the_first_statistics() -> None:
-    code = "import sys, tidepool.engine.studies.secret_game.shares; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
+    code = "import sys, tidepool.engine.studies.secret_game.analysis; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -65,8 +65,8 @@ def test_simulations_take_a_whole_cycle_where_there_is_room(
 def _sides(number: int, opener: str, partner: str, revealed: tuple[bool, bool]) -> list[SideOutcome]:
     one, other = revealed
     return [
-        SideOutcome(number, "standard", 1, opener, partner, True, one, other, None, None),
-        SideOutcome(number, "standard", 1, partner, opener, False, other, one, None, None),
+        SideOutcome(number, 1, opener, partner, True, one, other),
+        SideOutcome(number, 1, partner, opener, False, other, one),
     ]
 
 

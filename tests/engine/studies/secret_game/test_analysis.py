@@ -21,7 +21,7 @@ FOUR_TALKS = rows(
 
 
 def test_the_contracts_numbers():
-    found = analysed(FOUR_TALKS).as_json()
+    found = analysed(FOUR_TALKS)
     ada, bo, pairs = found["agents"]["Ada"], found["agents"]["Bo"], found["pairs"]
     assert (ada["interactions"], ada["score"]) == (3, 1)
     assert (ada["times_revealed_secret"], ada["times_obtained_secret"], ada["optimal_strategy"]) == (2, 1, 0)
@@ -44,7 +44,7 @@ def test_the_contracts_numbers():
 
 
 def test_a_talk_with_oneself_counts_both_its_sides():
-    found = analysed(rows(("Ada", "Ada", True, False))).as_json()
+    found = analysed(rows(("Ada", "Ada", True, False)))
     assert found["agents"]["Ada"]["interactions"] == 2
     assert found["agents"]["Ada"]["times_revealed_secret"] == found["agents"]["Ada"]["times_obtained_secret"] == 1
     assert found["overall"]["total_interactions"] == 1
@@ -53,20 +53,19 @@ def test_a_talk_with_oneself_counts_both_its_sides():
 
 def test_missing_conversations_change_no_share_and_give_the_best_and_the_worst_case():
     without, found = (
-        analysed(FOUR_TALKS).as_json(),
-        analysed(FOUR_TALKS, {("Bo", "Ada"): 1, ("Ada", "Bo"): 1}).as_json(),
+        analysed(FOUR_TALKS),
+        analysed(FOUR_TALKS, {("Bo", "Ada"): 1, ("Ada", "Bo"): 1}),
     )
     assert (without["agents"], without["overall"]) == (found["agents"], found["overall"])
     missing = found["missing"]
     assert (without["missing"]["conversations"], missing["conversations"]) == (0, 2)
     assert missing["percentage"] == pytest.approx(100 / 3)
     assert missing["secrets_revealed_bounds"] == pytest.approx([100 * 4 / 12, 100 * 8 / 12])
-    assert missing["agents"]["Ada"]["times_revealed_secret_bounds"] == [40.0, 80.0]
-    assert missing["pairs"] == {"Ada & Bo": 2} and "Cy" not in missing["agents"]
+    assert missing["pairs"] == {"Ada & Bo": 2}
 
 
 def test_a_batch_in_which_all_failed_has_shares_of_nothing():
-    found = analysed([], {("Ada", "Bo"): 3}).as_json()
+    found = analysed([], {("Ada", "Bo"): 3})
     assert found["agents"]["Ada"]["times_revealed_secret_percentage"] is None
     assert found["agents"]["Ada"]["times_revealed_secret_ci95"] == [0, 100]
     assert found["missing"]["percentage"] == 100.0
@@ -81,13 +80,13 @@ PLAYED = rows(
     *[("Bo", "Cy", True, False), ("Cy", "Bo", False, True)] * 6,
 )
 MODELS = {"Ada": "simulated:guarded", "Bo": "simulated:naive", "Cy": "simulated:guarded"}
-FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, GameDesign(MODELS)).as_json()
+FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, GameDesign(MODELS))
 
 
 def test_agents_on_the_same_model_are_counted_together():
     assert FOUND["models"]["simulated:guarded"]["interactions"] == 48
     assert FOUND["models"]["simulated:naive"]["times_revealed_secret_percentage"] == 100
-    assert "models" not in analysed(PLAYED).as_json()
+    assert "models" not in analysed(PLAYED)
 
 
 def compared(found: dict[str, Any], measure: str, estimand: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -108,7 +107,7 @@ def test_the_ranking_is_by_mean_score_within_what_the_comparisons_allow():
     """Ada beats both for sure; nobody can say whether Cy is better than Bo if they met once."""
     told = [(place["agent"], place["rank"], place["rank_ci95"]) for place in FOUND["ranking"]]
     assert told == [("Ada", 1, [1, 1]), ("Cy", 2, [2, 2]), ("Bo", 3, [3, 3])]
-    few = analysed(rows(("Bo", "Cy", True, False), ("Cy", "Bo", False, True))).as_json()
+    few = analysed(rows(("Bo", "Cy", True, False), ("Cy", "Bo", False, True)))
     assert [(place["agent"], place["rank_ci95"]) for place in few["ranking"]] == [("Cy", [1, 2]), ("Bo", [1, 2])]
 
 
@@ -121,12 +120,12 @@ def random_rows(talks: int, games: int = 1, scenarios: int = 0, seed: int = 3) -
         talk = (opener, partner, random.random() < mood, random.random() < 0.8 * mood)
         scenario = number % scenarios + 1 if scenarios else None
         for side in rows(talk, game=number % games + 1):
-            played.append(side._replace(conversation_id=number, scenario=scenario, turn=side.turn and 1 + side.opener))
+            played.append(side._replace(conversation_id=number, scenario=scenario))
     return played
 
 
 def test_the_division_into_games_changes_nothing_where_nothing_links_them():
-    one, fifty = (analysed(random_rows(300, games), None, GameDesign(MODELS)).as_json() for games in (1, 50))
+    one, fifty = (analysed(random_rows(300, games), None, GameDesign(MODELS)) for games in (1, 50))
     assert (one["inference"].pop("games"), fifty["inference"].pop("games")) == (1, 50)
     assert one == fifty
 
@@ -134,13 +133,13 @@ def test_the_division_into_games_changes_nothing_where_nothing_links_them():
 def test_interval_and_test_say_the_same():
     for found in (random_rows(300), random_rows(40), random_rows(300, games=20)):
         for linked in (False, True):
-            for row in analysed(found, None, GameDesign(linked=linked)).comparisons:
-                if row.p_value is not None and row.difference_ci95:
-                    assert (row.p_value < 0.05) == (not row.difference_ci95[0] <= 0 <= row.difference_ci95[1])
+            for row in analysed(found, None, GameDesign(linked=linked))["comparisons"]:
+                if row["p_value"] is not None and (ends := row["difference_ci95"]):
+                    assert (row["p_value"] < 0.05) == (not ends[0] <= 0 <= ends[1])
 
 
 def test_one_linked_game_has_no_interval_and_says_so():
-    found = analysed(random_rows(60), None, GameDesign(linked=True)).as_json()
+    found = analysed(random_rows(60), None, GameDesign(linked=True))
     assert found["overall"]["secrets_revealed_ci95"] is None
     assert found["agents"]["Ada"]["times_revealed_secret_ci95"] is None
     assert {row["p_value"] for row in found["comparisons"]} == {None}
@@ -151,18 +150,18 @@ def test_one_linked_game_has_no_interval_and_says_so():
 
 
 def test_scenarios_that_repeat_are_what_counts():
-    found = analysed(random_rows(240, scenarios=6)).as_json()
+    found = analysed(random_rows(240, scenarios=6))
     assert found["inference"]["clusters"] == "scenarios"
     assert found["inference"]["speaks_of"] == "these agents in scenarios like these"
     assert list(found["scenarios"]) == ["1", "2", "3", "4", "5", "6"]
-    once = analysed(random_rows(240, scenarios=240)).as_json()
+    once = analysed(random_rows(240, scenarios=240))
     assert once["inference"]["clusters"] == "talks"
 
 
 @pytest.mark.parametrize(("games", "scenarios", "linked"), [(1, 0, False), (12, 0, True), (1, 8, False), (12, 7, True)])
 def test_every_interval_is_the_one_of_other_means(games: int, scenarios: int, linked: bool):
     sides = random_rows(120, games, scenarios)
-    found = analysed(sides, None, GameDesign(linked=linked)).as_json()
+    found = analysed(sides, None, GameDesign(linked=linked))
     told = [{**side._asdict(), "opener": bool(side.opener)} for side in sides]
     ways = [lambda row: row["game"]] if linked else []
     ways += [lambda row: row["scenario"]] if scenarios else []
@@ -186,16 +185,16 @@ def test_every_interval_is_the_one_of_other_means(games: int, scenarios: int, li
 
 def test_uncertain_sides_are_bounds():
     doubtful = [row._replace(uncertain=not row.revealed and row.agent == "Cy") for row in PLAYED]
-    found = analysed(doubtful).as_json()
+    found = analysed(doubtful)
     assert found["uncertain"]["sides"] == 12
-    assert found["uncertain"]["agents"]["Cy"] == pytest.approx([100 * 12 / 24, 100.0])
+    assert found["uncertain"]["secrets_revealed_bounds"] == pytest.approx([100 * 36 / 72, 100 * 48 / 72])
     assert found["overall"] == FOUND["overall"]
     assert any("uncertain" in getattr(block, "text", "") for block in blocks(found))
 
 
 def test_scores_not_yet_known_are_left_out():
     unscored = [row._replace(score=None) for row in PLAYED]
-    found = analysed(unscored).as_json()
+    found = analysed(unscored)
     assert found["agents"]["Ada"]["score_mean"] is None
     assert found["comparisons"] == []
     assert found["agents"]["Ada"]["times_obtained_secret"] == 24
