@@ -21,7 +21,7 @@ from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import cluster_for
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings
 from tidepool.engine.config.sections import Study as StudyInCode
-from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study, refuse_too_many, rules_of
+from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study, refuse_too_many
 from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
 from tidepool.engine.errors import FileError, NotFound
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, ServersNamed, UnitsExpected
@@ -151,11 +151,10 @@ def _check(planned: PlannedStudy) -> Path | None:
     folder = None
     for study in studies_planned:
         study.plan()
+        study.stop_rule()
         if study.code():
             folder = planned.folder or Path.cwd()
             study.find_code((folder, Path.cwd()))
-    cells = zip(studies_planned, planned.cells, strict=True)
-    rules_of([(study, cell.levels, cell.replicate) for study, cell in cells])
     shared_config([cell.config for cell in planned.cells])
     return folder
 
@@ -379,7 +378,6 @@ class _Run:
             await asyncio.to_thread(settle, self.path)
 
     def _turns(self, batch_ids: Sequence[str], servers: tuple[str, ...]) -> list[RunningBatch]:
-        rules = rules_of([(cell.study, cell.levels, cell.replicate) for cell in self.cells])
         return [
             RunningBatch(
                 batch_id,
@@ -390,10 +388,9 @@ class _Run:
                 runs_code=bool(cell.study.code()),
                 servers=servers,
                 ended=cell.ended,
-                rule=rule,
-                cell=position if rule is not None and len(rule.cells) > 1 else 0,
+                rule=cell.study.stop_rule(),
             )
-            for position, (batch_id, cell, rule) in enumerate(zip(batch_ids, self.cells, rules, strict=True))
+            for batch_id, cell in zip(batch_ids, self.cells, strict=True)
         ]
 
     async def _play(self, run: BatchRun) -> None:

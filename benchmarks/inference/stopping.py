@@ -14,9 +14,8 @@ import numpy
 
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import StopWhenSure
-from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.runtime.stop_results import Stopping
-from tidepool.engine.runtime.stop_rules import Cell, StopRule
+from tidepool.engine.runtime.stop_rules import StopRule
 from tidepool.engine.studies.secret_game.expectations import WatchedGame, game_rounds
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.sides import SideOutcome
@@ -46,22 +45,6 @@ class World:
     failing: float = 0.0
 
 
-class _Table:
-    """A batch whose talks have all been played, as the rule knows it."""
-
-    def __init__(self, watched: WatchedGame, rows: Sequence[Sequence[SideOutcome]]) -> None:
-        self.committed = watched.units
-        self._watched, self._rows, self._done = watched, rows, 0
-
-    def read_block(self, end: int) -> Interval | None:
-        block = [side for talk in self._rows[self._done : end] for side in talk]
-        self._done = end
-        return self._watched.take_in_rows(block, end)
-
-    def wake(self) -> None:
-        """Nobody waits."""
-
-
 def run(world: World, random: Any) -> Stopping:
     schedule = Schedule(NAMES[: len(world.rates)], games=world.games or 1, num_interactions=world.talks)
     difference = world.rule.difference
@@ -69,9 +52,10 @@ def run(world: World, random: Any) -> Stopping:
     bounds = (-1.0, 1.0) if difference else (0.0, 1.0)
     rounds = game_rounds(schedule, 0, bool(agents))
     watched = WatchedGame(schedule, world.rule.outcome, agents, bounds, bool(world.games), rounds)
-    rule = StopRule(world.rule, [Cell(watched)])
-    rule.gates[0] = _Table(watched, list(_talks(world, schedule, random)))
-    rule.advance()
+    rule, talks = StopRule(world.rule, watched), list(_talks(world, schedule, random))
+    while rule.next_end is not None and rule.deciding_look is None:
+        block = [side for talk in talks[rule.done : rule.next_end] for side in talk]
+        rule.look(watched.take_in_rows(block, rule.next_end))
     return rule.stopping(world.talks)
 
 

@@ -5,7 +5,6 @@ wrote; a `FrozenConfig` is what a batch keeps: full model names, the content of 
 """
 
 import json
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
@@ -85,7 +84,6 @@ class Design(Section):
 
 
 StopOutcome = Literal["revealed", "obtained", "rating"]
-_CONTRAST = re.compile(r"(?P<factor>.+?): .+ - .+", re.DOTALL)
 
 
 class StopWhenSure(Section):
@@ -100,7 +98,7 @@ class StopWhenSure(Section):
     decided: bool = Field(default=False, title="When decided")
     """stop when it is decided on which side of the line the truth lies"""
     difference: str = Field(default="", max_length=ceilings.NAME)
-    """decided: of two agents, "Ada - Bob", or of two levels of a design's factor, "firmness: firm - plain\""""
+    """decided: of two agents, as in "Ada - Bob\""""
     line: float | None = Field(default=None, allow_inf_nan=False)
     """decided: the line; 0 where a difference is to be decided"""
 
@@ -115,19 +113,9 @@ class StopWhenSure(Section):
             raise WrongValue(
                 'decided needs a line, such as line = 0.5, or a difference, such as difference = "Ada - Bob"', "line"
             )
-        if self.agent and self.difference and not self.contrast:
+        if self.agent and self.difference:
             raise WrongValue("give agent or the difference of two agents, not both", "agent")
         return self
-
-    @property
-    def factor(self) -> str:
-        """The factor of a design whose levels are compared; empty where the difference is one of agents, or none."""
-        match = _CONTRAST.fullmatch(self.difference)
-        return match["factor"] if match else ""
-
-    @property
-    def contrast(self) -> bool:
-        return bool(self.factor)
 
     @property
     def at(self) -> float:

@@ -28,8 +28,7 @@ from tidepool.engine.design.statistics import likely_unaffected, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.hypotheses import check_hypotheses
 from tidepool.engine.runtime.plans import merge_plans, priced
-from tidepool.engine.runtime.stop_rules import StopRule, rule_for, rule_for_contrast
-from tidepool.engine.studies.study import Study, study_from
+from tidepool.engine.studies.study import study_from
 
 # -- factors and levels ------------------------------------------------------------------------------------------------
 
@@ -284,32 +283,6 @@ def refuse_too_many(study_id: str, batches: int) -> None:
         raise UsageError(f"Study {study_id} has {batches:,} batches, and {ceilings.CELLS:,} are the most that are run.")
 
 
-# -- stop rules of cells -----------------------------------------------------------------------------------------------
-
-
-CellOfStudy = tuple[Study, Mapping[str, str], int]
-"""a cell's study, its levels by factor, and its replicate"""
-
-
-def rules_of(cells: Sequence[CellOfStudy]) -> list[StopRule | None]:
-    """The rule of each cell. A difference of levels is one rule for all, in which a cell's place is its place here."""
-    first, factors = cells[0][0], list(cells[0][1])
-    settings = first.config.stop if first.stoppable else None
-    if settings is None:
-        return [None for _ in cells]
-    if not settings.contrast or not factors:
-        return [rule_for(settings, study.stop_target()) for study, _, _ in cells]
-    if settings.factor not in factors:
-        raise UsageError(
-            f"stop.difference {settings.difference!r} names the factor {settings.factor!r}, and the design has "
-            f"{', '.join(map(repr, factors))}.",
-            ("stop", "difference"),
-        )
-    stopping = [(study.stop_target(), levels[settings.factor], replicate) for study, levels, replicate in cells]
-    rule = rule_for_contrast(settings, stopping)
-    return [rule for _ in cells]
-
-
 # -- prices ------------------------------------------------------------------------------------------------------------
 
 
@@ -319,8 +292,10 @@ def priced_study(config: Config, database: Path) -> dict[str, Any]:
 
 
 def priced_cells(study: PlannedStudy) -> dict[str, Any]:
-    plans = [study_from(cell.config).plan() for cell in study.cells]
-    rules_of([(study_from(cell.config), cell.levels, cell.replicate) for cell in study.cells])
+    studies = [study_from(cell.config) for cell in study.cells]
+    plans = [one.plan() for one in studies]
+    for one in studies:
+        one.stop_rule()
     total = priced(merge_plans(plans), study.config, several=True)
     cells = [
         {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}

@@ -33,7 +33,7 @@ from tidepool.engine.runtime.recording import (
 )
 from tidepool.engine.runtime.scheduler import BatchScheduler
 from tidepool.engine.runtime.services import SERVICES, Admission, ExpectedWaves, batch_from, units_at_once
-from tidepool.engine.runtime.stop_gate import Gate
+from tidepool.engine.runtime.stop_rules import Gate
 from tidepool.engine.runtime.unit import (
     Ask,
     CollectedCall,
@@ -217,7 +217,7 @@ class BatchRun:
     async def _through(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
         """As far as a stop rule lets them: group after group, or in a window that moves on with its looks."""
         if gate.grouped:
-            while group := list(islice(plans, await gate.next_group())):
+            while group := list(islice(plans, gate.next_group())):
                 await self._together(group)
                 await gate.ended(*(plan.sequence_number for plan in group))
         else:

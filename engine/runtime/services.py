@@ -218,19 +218,3 @@ def stop_notes(config: FrozenConfig, models: Iterable[str], units: int) -> Itera
         )
     else:
         yield f"Up to {3 * stages.size:,} that were begun before it is sure are finished and kept."
-
-
-class Ends:
-    """The ends of blocks, made as far as they are asked for."""
-
-    def __init__(self, ends: Iterator[int], units: int) -> None:
-        self._remaining, self._units = ends, units
-        self._read_ends: list[int] = []
-
-    def from_unit(self, unit: int) -> int:
-        """The last unit of the block that has this one; of all, where it is in none."""
-        while not self._read_ends or self._read_ends[-1] < unit:
-            if (end := next(self._remaining, None)) is None:
-                return self._units
-            self._read_ends.append(end)
-        return self._read_ends[bisect_left(self._read_ends, unit)]

@@ -20,8 +20,7 @@ from tidepool.engine.runtime.context import RunContext, SharedRun, Tasks
 from tidepool.engine.runtime.plans import Plan, merge_plans, transport_plan
 from tidepool.engine.runtime.scheduler import BatchScheduler
 from tidepool.engine.runtime.services import SERVICES, ExpectedWaves, stages_of
-from tidepool.engine.runtime.stop_gate import Gate
-from tidepool.engine.runtime.stop_rules import StopRule
+from tidepool.engine.runtime.stop_rules import Gate, StopRule
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage import batches
 from tidepool.storage.batches import HEARTBEAT_SECONDS
@@ -245,9 +244,7 @@ class RunningBatch:
     ended: bool = False
     """it has come to its end before: nothing of it is played, and the others' provider batches are told in its log"""
     rule: StopRule | None = None
-    """when it is sure; several batches may share one"""
-    cell: int = 0
-    """which of the rule's cells the batch is"""
+    """when it is sure"""
 
     @property
     def providers(self) -> frozenset[str]:
@@ -527,10 +524,7 @@ def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
     if turn.rule is None:
         return None
     stages = stages_of(turn.config, {planned.model for planned in plan.calls}, plan.units)
-    gate = Gate(turn.rule, turn.cell, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
-    if turn.ended:
-        gate.committed = plan.units
-    return gate
+    return Gate(turn.rule, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
 
 
 def _retrieve_error(all_runs: "asyncio.Future[Any]") -> None:

@@ -1,14 +1,19 @@
-"""Stop rules: what they watch, when they look, and what they decide, on one batch or on the cells of a design.
+"""Stop rules: what they watch, when they look, what they decide, and how far units are begun ahead of them.
 
 A rule looks at the unbroken prefix of planned blocks alone, never at what happened to end first: a block counts when all of
-its units have ended, in every cell, and their outcomes are in the file. So where it stops is a function of the answers,
+its units have ended and their outcomes are in the file. So where it stops is a function of the answers,
 however often the run was killed and resumed. `half_width` looks at the ordinary interval of the report, from 100 units on and
 then each time a fiftieth has come in (Chow and Robbins). `decided` looks after every block at a confidence sequence, so that it
-is never wrong more often than one in twenty times, however often it looks."""
+is never wrong more often than one in twenty times, however often it looks.
+
+Were all units begun at once, nothing could be saved. Live, as many are in flight as keep the limits busy, and none is more than two
+such windows ahead of the blocks that were looked at. By batch API a group is begun together, since a provider batch may take hours,
+and the rule looks when it has ended. What was begun is finished and kept."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
@@ -16,7 +21,10 @@ from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.inference.betting import ConfidenceSequence
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.runtime.stop_results import Rule, Stopping
+from tidepool.engine.runtime.context import Latch, Tasks
+from tidepool.engine.runtime.services import Stages
+from tidepool.engine.runtime.stop_results import FINDING, Rule, Stopping, stopping_of
+from tidepool.storage.ledger import Ledger
 
 # -- what a rule watches -----------------------------------------------------------------------------------------------
 
@@ -94,7 +102,7 @@ class HalfWidth:
         self._last: LookResult | None = None
         self.looks = 0
 
-    def after(self, units: int, values: Iterable[Interval | None], target: StopTarget) -> None:
+    def after(self, units: int, value: Interval | None, target: StopTarget) -> None:
         """Looks after a block, where it is time to."""
         if units < self._next:
             return
@@ -128,9 +136,9 @@ class Decided:
         self._sums = [0.0, 0.0]
         self.looks = 0
 
-    def after(self, units: int, values: Iterable[Interval | None], target: StopTarget) -> None:
-        """Takes in a block: a value of each replicate."""
-        for value in filter(None, values):
+    def after(self, units: int, value: Interval | None, target: StopTarget) -> None:
+        """Takes in the value of a block."""
+        if value is not None:
             self.looks += 1
             self._sequence.add(*value)
             self._sums = [total + end for total, end in zip(self._sums, value, strict=True)]
@@ -144,12 +152,6 @@ class Decided:
         """The estimate is the mean of the blocks, each in the middle of its bounds."""
         mean = sum(self._sums) / 2 / self.looks if self.looks else None
         return LookResult(units, mean, self._sequence.interval() if self.looks else None, self._decision.verdict)
-
-
-def variance_of_blocks(bounds: Interval, units: float, contrast: bool) -> float:
-    """A guess for the stakes before anything was seen: halves at either bound, units independent."""
-    low, high = bounds
-    return (2 if contrast else 1) * (high - low) ** 2 / 4 / max(1.0, units)
 
 
 # -- mistakes in [stop] ------------------------------------------------------------------------------------------------
@@ -175,8 +177,13 @@ def refuse_line(settings: StopWhenSure, bounds: Interval) -> None:
 def refuse_few_blocks(settings: StopWhenSure, target: StopTarget, where: Location) -> None:
     """A rule that could never stop is a mistake."""
     ends = list(islice(target.ends(), LEAST_BLOCKS))
-    if settings.decided and not settings.contrast and len(ends) < LEAST_BLOCKS:
-        raise few_blocks(target, 1, where)
+    if settings.decided and len(ends) < LEAST_BLOCKS:
+        size = next(target.ends(), target.units)
+        raise UsageError(
+            f"[stop] decides by blocks of {size:,} {target.noun}, which all have the same mixture, and it takes at least "
+            f"{LEAST_BLOCKS} of them; {target.units:,} {target.noun} are planned. Plan {size * LEAST_BLOCKS:,} or more.",
+            where,
+        )
     if settings.half_width is not None and (target.units <= FIRST_LOOK or not ends):
         raise UsageError(
             f"[stop] with half_width looks from {FIRST_LOOK} {target.noun} on, after whole blocks; {target.units:,} are planned, "
@@ -185,116 +192,49 @@ def refuse_few_blocks(settings: StopWhenSure, target: StopTarget, where: Locatio
         )
 
 
-def few_blocks(target: StopTarget, replicates: int, where: Location = ()) -> UsageError:
-    """Of a batch, or of so many replicates of a design's cells."""
-    size = next(target.ends(), target.units)
-    each = " of each cell" if replicates > 1 else ""
-    return UsageError(
-        f"[stop] decides by blocks of {size:,} {target.noun}, which all have the same mixture, and it takes at least "
-        f"{LEAST_BLOCKS} of them; {target.units:,} {target.noun}{each} are planned. Plan {size * -(-LEAST_BLOCKS // replicates):,} or "
-        "more.",
-        where,
-    )
-
-
 # -- a rule at work ----------------------------------------------------------------------------------------------------
 
 
-class RunningCell(Protocol):
-    """A cell at work, as the rule knows it."""
-
-    committed: int
-    """units of the unbroken prefix whose ends are in the file"""
-
-    def read_block(self, end: int) -> Interval | None:
-        """The next block, up to this unit, as `StopTarget.read_block` has it."""
-        ...
-
-    def wake(self) -> None:
-        """The rule has looked, or has stopped."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A batch that the rule looks at. Its mean counts with this weight: in a contrast those of the one level sum to 1,
-    those of the other to -1, and others have 0; each replicate of the design gives a difference of its own."""
-
-    target: StopTarget
-    weight: float = 1.0
-    replicate: int = 1
-
-
 class StopRule:
-    def __init__(self, settings: StopWhenSure, cells: Sequence[Cell]) -> None:
+    """What a batch is to find out, and what the blocks that were looked at say of it."""
+
+    def __init__(self, settings: StopWhenSure, target: StopTarget) -> None:
         self.settings = settings
-        self.cells = cells
-        first = cells[0].target
-        self.units = first.units
-        if any(cell.target.units != self.units for cell in cells):
-            raise UsageError("[stop]: the cells of the design differ in length, so their talks cannot be matched.")
-        low, high = first.bounds
-        # A difference of agents within one batch has bounds of its own already.
-        self.bounds = (low - high, high - low) if settings.contrast else (low, high)
+        self.target = target
         self.done = 0
         """units of the blocks that were looked at"""
         self.blocks = 0
         self.deciding_look: LookResult | None = None
         """what made it stop"""
-        self.halted: Stopping | None = None
-        """what the file of a batch says that was sure before, and is taken up again"""
-        self._ends = first.ends()
+        self._ends = target.ends()
         self.next_end = next(self._ends, None)
-        self._rule = self._deciding(first) if settings.half_width is None else HalfWidth(settings.half_width)
-        self.gates: dict[int, RunningCell] = {}
-        """by the place of their cells"""
+        self._rule: HalfWidth | Decided
+        if settings.half_width is not None:
+            self._rule = HalfWidth(settings.half_width)
+        else:
+            each, (low, high) = self.next_end or target.units, target.bounds
+            # A guess for the stakes before anything was seen: halves at either bound, units independent.
+            variance = (high - low) ** 2 / 4 / max(1.0, each)
+            self._rule = Decided(settings.at, target.units / each, variance, target.bounds)
 
-    def _deciding(self, first: StopTarget) -> Decided:
-        each = self.next_end or self.units
-        variance = variance_of_blocks(first.bounds, each, self.settings.contrast)
-        blocks = self.units / each * len({cell.replicate for cell in self.cells})
-        return Decided(self.settings.at, blocks, variance, self.bounds)
-
-    def advance(self) -> None:
-        """Looks at every block that has ended in all cells, in the order of the plan."""
-        while not (self.deciding_look or self.halted) and self.next_end is not None and self._ended(self.next_end):
-            end = self.next_end
-            self._look(end)
-            self.done, self.blocks = end, self.blocks + 1
-            self.next_end = next(self._ends, None)
-        for gate in self.gates.values():
-            gate.wake()
-
-    def _ended(self, end: int) -> bool:
-        return len(self.gates) == len(self.cells) and all(gate.committed >= end for gate in self.gates.values())
-
-    def _look(self, end: int) -> None:
-        values = [self.gates[index].read_block(end) for index in range(len(self.cells))]
-        replicates = sorted({cell.replicate for cell in self.cells})
-        self._rule.after(end, (self._joined(replicate, values) for replicate in replicates), self.cells[0].target)
-        self.deciding_look = self._rule.look_result(end) if self._rule.verdict else None
-
-    def _joined(self, replicate: int, values: Sequence[Interval | None]) -> Interval | None:
-        """The block's weighted mean over a replicate's cells, between its worst cases; None where one has no value."""
-        low = high = 0.0
-        for cell, value in zip(self.cells, values, strict=True):
-            if not cell.weight or cell.replicate != replicate:
-                continue
-            if value is None:
-                return None
-            ends = (cell.weight * value[0], cell.weight * value[1])
-            low, high = low + min(ends), high + max(ends)
-        return low, high
+    def look(self, value: Interval | None) -> None:
+        """Takes in the next block, which has ended."""
+        assert self.next_end is not None
+        self.done, self.blocks = self.next_end, self.blocks + 1
+        self._rule.after(self.done, value, self.target)
+        if self._rule.verdict:
+            self.deciding_look = self._rule.look_result(self.done)
+        self.next_end = next(self._ends, None)
 
     def stopping(self, begun: int) -> Stopping:
-        """What one cell's file says of it, after so many of its units were begun."""
+        """What the file says of it, after so many units were begun."""
         rule = self._rule
         look = self.deciding_look or rule.look_result(self.done)
         return Stopping(
             rule=Rule(**{name: getattr(self.settings, name) for name in StopWhenSure.model_fields}),
             method=rule.method,
-            units=self.cells[0].target.noun,
-            max=self.units,
+            units=self.target.noun,
+            max=self.target.units,
             blocks=self.blocks,
             looks=rule.looks,
             stopped_at=self.deciding_look.units if self.deciding_look else None,
@@ -306,32 +246,127 @@ class StopRule:
         )
 
 
-def rule_for_contrast(settings: StopWhenSure, cells: Sequence[tuple[StopTarget, str, int]]) -> StopRule:
-    """The one rule of a design's cells, each with its level of the factor that is compared and its replicate."""
-    levels = list(dict.fromkeys(level for _, level, _ in cells))
-    pairs = [(one, other) for one in levels for other in levels if settings.difference.endswith(f": {one} - {other}")]
-    if not pairs:
-        raise UsageError(
-            f"stop.difference {settings.difference!r} names no two levels of {settings.factor!r}, which has {', '.join(levels)}.",
-            ("stop", "difference"),
-        )
-    one, other = pairs[0]
-    replicates = len({replicate for _, _, replicate in cells})
-    times = {level: sum(level_there == level for _, level_there, _ in cells) / replicates for level in levels}
-    signs = {one: 1.0, other: -1.0}
-    rule = StopRule(settings, [Cell(target, signs.get(level, 0.0) / times[level], r) for target, level, r in cells])
-    first = cells[0][0]
-    if len(list(islice(first.ends(), LEAST_BLOCKS))) * replicates < LEAST_BLOCKS:
-        raise few_blocks(first, replicates, ("stop",))
-    return rule
+# -- how far units are begun -------------------------------------------------------------------------------------------
 
 
-def rule_for(settings: StopWhenSure, target: StopTarget) -> StopRule:
-    """The rule of a batch by itself."""
-    if settings.contrast:
-        raise UsageError(
-            f"stop.difference {settings.difference!r} names the levels of a factor {settings.factor!r}, and this config has no "
-            '[design] with it. For two agents write "Ada - Bob".',
-            ("stop", "difference"),
-        )
-    return StopRule(settings, [Cell(target)])
+class Ends:
+    """The ends of blocks, made as far as they are asked for."""
+
+    def __init__(self, ends: Iterator[int], units: int) -> None:
+        self._remaining, self._units = ends, units
+        self._read_ends: list[int] = []
+
+    def from_unit(self, unit: int) -> int:
+        """The last unit of the block that has this one; of all, where it is in none."""
+        while not self._read_ends or self._read_ends[-1] < unit:
+            if (end := next(self._remaining, None)) is None:
+                return self._units
+            self._read_ends.append(end)
+        return self._read_ends[bisect_left(self._read_ends, unit)]
+
+
+AHEAD = 2
+"""windows that units may be begun beyond the block that is to be looked at next"""
+
+
+class Gate:
+    """A batch's admission to its units, by its rule."""
+
+    def __init__(self, rule: StopRule, stages: Stages, calls_each: float, tasks: Tasks, ledger: Ledger) -> None:
+        """`calls_each`: of a unit, as planned."""
+        self._rule, self._target = rule, rule.target
+        self._stages, self._calls_each = stages, calls_each
+        self._tasks, self._ledger = tasks, ledger
+        self.begun = 0
+        self._prefix = 0
+        """units of the unbroken prefix that have ended"""
+        self._ended: set[int] = set()
+        self._waiting: list[Latch[None]] = []
+        self._blocks = Ends(self._target.ends(), self._target.units)
+        stored = stopping_of(ledger.reader, ledger.batch_number)
+        self.stopped = stored if stored is not None and stored.stopped_at is not None else None
+        """what the file says, from the moment that the rule is sure: then only what was begun is gone on with"""
+
+    # -- for the run -------------------------------------------------------------------------------------
+
+    @property
+    def grouped(self) -> bool:
+        return self._stages.gathered
+
+    @property
+    def lanes(self) -> int:
+        """Units in flight that keep the limits busy. Where those of a block wait for one another, several blocks do."""
+        if not self._target.linked:
+            return min(self._stages.size, self._target.units)
+        blocks = -(-self._stages.size // self._target.together)
+        return min(blocks * self._blocks.from_unit(1), self._target.units)
+
+    async def may_begin(self) -> bool:
+        """Whether one more unit may be begun, as soon as that can be said; then it counts as begun."""
+        while self.begun >= self._limit():
+            if self._over:
+                return False
+            await self._change()
+        self.begun += 1
+        return True
+
+    def next_group(self) -> int:
+        """How many units are begun next; 0: none."""
+        size = max(0, self._limit() - self.begun)
+        self.begun += size
+        return size
+
+    async def ended(self, *numbers: int) -> None:
+        """These units have come to their ends."""
+        self._ended.update(numbers)
+        while self._prefix + 1 in self._ended:
+            self._prefix += 1
+            self._ended.remove(self._prefix)
+        reached = self._prefix
+        if self.stopped is None and self._rule.next_end is not None and reached >= self._rule.next_end:
+            await self._ledger.writer.committed()
+            self._advance(reached)
+
+    def close(self) -> Stopping:
+        """After the last unit: what the rule came to."""
+        if self.stopped is not None:
+            return self.stopped
+        stopping = self._rule.stopping(self.begun)
+        self._ledger.put_finding(FINDING, stopping.as_json())
+        return stopping
+
+    # -- inside ------------------------------------------------------------------------------------------
+
+    def _advance(self, committed: int) -> None:
+        """Looks at every block whose units' ends are in the file, in the order of the plan."""
+        rule, ledger = self._rule, self._ledger
+        while not (self.stopped or rule.deciding_look) and rule.next_end is not None and rule.next_end <= committed:
+            rule.look(self._target.read_block(ledger.reader, ledger.batch_number, rule.next_end))
+        if self.stopped is None and rule.deciding_look is not None:
+            stopped = rule.stopping(self._blocks.from_unit(self.begun) if self._target.linked else self.begun)
+            saved = round((self._target.units - stopped.begun) * self._calls_each)
+            self.stopped = replace(stopped, calls_saved=saved)
+            ledger.put_finding(FINDING, self.stopped.as_json())
+        waiting, self._waiting = self._waiting, []
+        for latch in waiting:
+            latch.set(None)
+
+    async def _change(self) -> None:
+        latch: Latch[None] = Latch(self._tasks)
+        self._waiting.append(latch)
+        await latch.wait()
+
+    @property
+    def _over(self) -> bool:
+        return self.stopped is not None or self.begun >= self._target.units
+
+    def _limit(self) -> int:
+        """So many units may be begun by now."""
+        if self.stopped is not None:
+            return min(self.stopped.begun, self._target.units)
+        if self._rule.next_end is None:
+            return self._target.units
+        if self.grouped:
+            return self._blocks.from_unit(self.begun + self._stages.size)
+        ahead = self._rule.next_end + AHEAD * self.lanes
+        return self._blocks.from_unit(ahead) if self._target.linked else min(ahead, self._target.units)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidepool.engine.inference.measures import PlannedBatch
     from tidepool.engine.runtime.batch_run import BatchRun
     from tidepool.engine.runtime.plans import Plan
-    from tidepool.engine.runtime.stop_rules import StopTarget
+    from tidepool.engine.runtime.stop_rules import StopRule, StopTarget
     from tidepool.engine.studies.branches import BranchKind
 
 
@@ -76,6 +76,14 @@ class Study(ABC):
         kind = self.config.batch.kind
         message = f"[stop] is for secret_game and simulation: a study of kind {kind} ends by rules of its own section."
         raise UsageError(message, ("stop",))
+
+    def stop_rule(self) -> "StopRule | None":
+        """The rule of [stop]. Raises if it cannot be kept."""
+        if self.config.stop is None or not self.stoppable:
+            return None
+        from tidepool.engine.runtime.stop_rules import StopRule
+
+        return StopRule(self.config.stop, self.stop_target())
 
 
 def study_from(config: FrozenConfig) -> Study:

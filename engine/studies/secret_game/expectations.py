@@ -100,7 +100,7 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
 
 def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
     """Whose sides count: of all agents (none is named), of one, or of two whose difference it is."""
-    if settings.difference and not settings.contrast:
+    if settings.difference:
         for name in names:
             other = settings.difference.removeprefix(f"{name} - ")
             if other in names and other not in (name, settings.difference):
@@ -108,10 +108,7 @@ def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
         strange = [name for name in settings.difference.split(" - ") if name not in names]
         near = get_close_matches(strange[0], names, n=1) if strange else []
         meant = f" Did you mean {near[0]!r} by {strange[0]!r}?" if near else ""
-        message = (
-            f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say. '
-            f'Of two levels of a design it is "factor: level - level".{meant}'
-        )
+        message = f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say.{meant}'
         raise UsageError(message, ("stop", "difference"))
     if settings.agent and settings.agent not in names:
         near = get_close_matches(settings.agent, names, n=1)

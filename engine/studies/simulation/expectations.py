@@ -46,11 +46,11 @@ def watch_simulations(config: FrozenConfig) -> "WatchedSimulations":
     refuse_outcome(rule, ("rating",), "simulation")
     if settings.judge is None:
         raise UsageError("[stop] watches the ratings of a judge: add simulation.judge.", ("simulation", "judge"))
-    if rule.agent or (rule.difference and not rule.contrast):
+    if rule.agent or rule.difference:
         word = "agent" if rule.agent else "difference"
         raise UsageError(f"stop.{word} is for agents of a secret game: a simulation has entities.", ("stop", word))
     low, high = settings.judge.scale
-    refuse_line(rule, (low - high, high - low) if rule.difference else (low, high))
+    refuse_line(rule, (low, high))
     size = block_size(len(cast_of(config)), settings.interaction_size, settings.num_simulations)
     watch = WatchedSimulations(settings.num_simulations, settings.interaction_size, (low, high), size)
     refuse_few_blocks(rule, watch, ("simulation", "num_simulations"))

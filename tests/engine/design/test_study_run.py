@@ -150,39 +150,3 @@ def test_one_line_in_the_list_and_gone_as_one(tmp_path: Path) -> None:
     assert query(
         database, "SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM study), (SELECT count(*) FROM study_cell)"
     ) == [(0, 0, 0)]
-
-
-STOP = """
-[stop]
-outcome = "revealed"
-difference = "partner: talkative - trusting"
-decided = true
-[design]
-replicates = 2
-[design.factors]
-partner = [ { level = "trusting", set = {} }, { level = "talkative", set = { "agents.*.model" = "simulated:talkative" } } ]
-"""
-
-
-def test_cells_stop_together_when_their_difference_is_decided_and_a_kill_changes_nothing(tmp_path: Path) -> None:
-    study = written(tmp_path, factors=STOP, talks=300, messages=2, more='[service]\nname = "live"')
-    whole = asyncio.run(run_study(load_config(study), tmp_path / "whole.db"))
-    places = {cell["units"]["total"] for cell in whole["cells"]}
-    assert max(places) < 300 and whole["calls_saved"] > 0 and whole["reason"].endswith("of 300 talks")
-    command = Tidepool(tmp_path, tmp_path / "killed.db")
-    with command.start("--run", str(study)) as process:
-        wait_for_calls(tmp_path / "killed.db", 60, process)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    killed = command.json("--resume", "last")
-    told = "SELECT DISTINCT json_extract(content, '$.stopped_at') FROM finding WHERE name = 'stopping'"
-    assert query(tmp_path / "killed.db", told) == query(tmp_path / "whole.db", told) != [(None,)]
-    assert killed["status"] == "completed"
-
-
-def test_a_stop_rule_of_a_factor_that_is_none_is_refused(tmp_path: Path) -> None:
-    wrong = STOP.replace("partner: talkative", "patner: talkative")
-    command = Tidepool(tmp_path, tmp_path / "study.db")
-    done = command("--run", str(written(tmp_path, factors=wrong)), "--dry-run")
-    assert done.returncode == 2 and "the design has 'partner'" in done.stderr
-    assert not (tmp_path / "study.db").exists()

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,9 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import UsageError
-from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.results.report import report_of
 from tidepool.engine.runtime.services import stages_of
 from tidepool.engine.runtime.stop_results import read
-from tidepool.engine.runtime.stop_rules import rule_for, rule_for_contrast
 from tidepool.engine.studies.secret_game.expectations import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.study import study_from
@@ -167,42 +164,6 @@ async def test_simulations_stop_when_their_rating_is_known(tmp_path: Path) -> No
     found = _stopping(summary)
     assert found["verdict"] == "below" and found["stopped_at"] < 100 and found["units"] == "simulations"
     assert 1 <= found["interval"][0] < found["estimate"] < found["interval"][1] < 4.5
-
-
-class _Ended:
-    """A cell whose units have all ended, with these means of its blocks."""
-
-    def __init__(self, means: Sequence[float]) -> None:
-        self.committed = 10**6
-        self._means = iter(means)
-
-    def read_block(self, end: int) -> Interval:
-        mean = next(self._means)
-        return mean, mean
-
-    def wake(self) -> None:
-        return None
-
-
-def test_cells_of_a_design_share_one_rule_over_matched_blocks() -> None:
-    watched = WatchedGame(Schedule(("A", "B"), num_interactions=100), "revealed")
-    settings = StopWhenSure(outcome="revealed", decided=True, difference="firmness: firm - plain")
-    levels = [("firm", 1), ("plain", 1), ("other", 1), ("firm", 2), ("plain", 2), ("other", 2)]
-    rule = rule_for_contrast(settings, [(watched, level, replicate) for level, replicate in levels])
-    assert [cell.weight for cell in rule.cells] == [1, -1, 0] * 2
-    means = {"firm": [0.0, 0.5], "plain": [1.0, 0.5], "other": [0.0, 1.0]}
-    rule.gates |= {place: _Ended(50 * means[level]) for place, (level, _) in enumerate(levels[:-1])}
-    rule.advance()
-    assert rule.done == 0, "one cell has not begun"
-    rule.gates[5] = _Ended([1.0] * 100)
-    rule.advance()
-    found = rule.stopping(begun=60)
-    assert found.verdict == "below" and found.estimate == pytest.approx(-0.5, abs=0.1)
-    assert found.looks == 2 * found.blocks and found.stopped_at == found.blocks < 50
-    with pytest.raises(UsageError, match="has no"):
-        rule_for(settings, watched)
-    with pytest.raises(UsageError, match="which has firm, soft"):
-        rule_for_contrast(settings, [(watched, "firm", 1), (watched, "soft", 1)])
 
 
 @pytest.mark.parametrize(
