@@ -29,7 +29,6 @@ from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_ke
 from tidepool.engine.trust.record import ReplySeals, trust_record
 from tidepool.storage import batches
 from tidepool.storage.file import reading, settle, writing
-from tidepool.storage.queries import search
 
 MOST_SHOWN = 20
 """servers that a question names one by one: more cannot be looked through, and are refused"""
@@ -219,7 +218,6 @@ def adopt(path: Path, batch_id: str, config: str) -> None:
     """Makes the batch the user's own with this very config, as it was shown, while its lock is held."""
     with batches.holding(path, batch_id):
         origin = refuse_changed(path, batch_id, config)["origin"]
-        search.drop(path)  # its search index was filled by another program
         frozen = load_frozen(config)
         if study_from(frozen).code():
             with writing(path) as connection:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from tidepool.storage import db
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import BATCH_ID, is_held, lock_path, reading, settle, value_of, writing
-from tidepool.storage.queries import search
 from tidepool.storage.states import (
     IN_FLIGHT,
     KILLED,
@@ -369,7 +368,6 @@ def delete_batch(path: Path, reference: str) -> str:
 def delete_rows(connection: sqlite3.Connection, number: int) -> None:
     """All that the file holds of a batch, and what only this batch had use for."""
     bounds = unit_range(number)
-    search.forget(connection, *bounds)
     for table in db.tables_with("batch_number"):
         db.execute(connection, db.delete(table).where(table.c.batch_number == number))
     for table in db.tables_with("unit_id"):

@@ -1,7 +1,7 @@
 """The schema of a study file: its text, its version, the steps that upgrade older files, and the check on open.
 
 `schema.sql` is generated from the SQLModel classes (`tables.py`) and the views. A file may hold exactly its tables, indexes
-and views, beside the search index and SQLite's own tables. A trigger would run with our own writes, and a view in a table's
+and views, beside SQLite's own tables. A trigger would run with our own writes, and a view in a table's
 place with our own reads, so a file with anything else is refused.
 """
 
@@ -17,22 +17,12 @@ from tidepool.storage.errors import FileError
 
 Step = Callable[[sqlite3.Connection], None]
 
-SEARCH_INDEX = "message_search"
-CREATE_SEARCH_INDEX = (
-    f"CREATE VIRTUAL TABLE {SEARCH_INDEX} USING fts5"
-    "(text, content='call', content_rowid='id', tokenize='unicode61 remove_diacritics 2')"
-)
 _OPTIONAL = {
-    SEARCH_INDEX: CREATE_SEARCH_INDEX,
-    f"{SEARCH_INDEX}_data": f"CREATE TABLE '{SEARCH_INDEX}_data'(id INTEGER PRIMARY KEY, block BLOB)",
-    f"{SEARCH_INDEX}_idx": f"CREATE TABLE '{SEARCH_INDEX}_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID",
-    f"{SEARCH_INDEX}_docsize": f"CREATE TABLE '{SEARCH_INDEX}_docsize'(id INTEGER PRIMARY KEY, sz BLOB)",
-    f"{SEARCH_INDEX}_config": f"CREATE TABLE '{SEARCH_INDEX}_config'(k PRIMARY KEY, v) WITHOUT ROWID",
     "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
     "sqlite_stat1": "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
     "sqlite_stat4": "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 }
-"""what a file may hold besides; FTS5 makes the tables behind its index itself"""
+"""what SQLite itself may add to a file"""
 _OWN_INDEX = re.compile(r"sqlite_autoindex_(.+)_[0-9]+")
 MOST_NAMED = 3
 LONGEST_NAME = 80

@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidepool.storage.file import value_of
 from tidepool.storage.queries import search
 from tidepool.storage.queries.units import StoredMessage, whole
-from tidepool.storage.schema import SEARCH_INDEX
 from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
 
@@ -85,15 +83,6 @@ def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[
     return [tuple(row) for row in rows]
 
 
-def judged_since(connection: sqlite3.Connection, batch_number: int, last_row: int) -> list[tuple[int, str | None]]:
-    """(number of the row, details as JSON) of the genomes that were written since one."""
-    rows = connection.execute(
-        "SELECT rowid, details FROM genome WHERE batch_number = ? AND rowid > ? ORDER BY rowid",
-        (batch_number, last_row),
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
 def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int, float | None]:
     """Genomes, distinct prompts, and the share of their calls that failed, so one that was asked more counts more."""
     calls = "json_extract(details, '$.asked')"
@@ -117,8 +106,6 @@ SPLITS = ("judge", "search")
 """parts of the problems, in the order in which they are told"""
 GRADES = ("wrong", "missing", "right")
 """likewise: missing is an answer whose call failed"""
-MOST_WORDS, LONGEST_WORD = 50, 500
-"""looked for in questions: SQLite refuses conditions without end"""
 
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
     a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
@@ -184,7 +171,7 @@ def matching_answers(connection: sqlite3.Connection, batch_number: int, filter_b
     """Their numbers: the wrong ones first, of them the worst; then by split and problem. Sorting by one number takes half as
     long as by four."""
     values = _range(connection, batch_number, filter_by.conversation)
-    conditions = _conditions(connection, filter_by, values)
+    conditions = _conditions(filter_by, values)
     rows = connection.execute(
         f"SELECT a.id FROM ({_IN_ORDER}) a WHERE {' AND '.join(conditions) or '1'} "
         f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
@@ -274,7 +261,7 @@ def _range(connection: sqlite3.Connection, batch_number: int, conversation: int 
     return {"batch": batch_number, "first": first, "last": last, "lowest": lowest, "highest": highest}
 
 
-def _conditions(connection: sqlite3.Connection, filter_by: AnswerFilter, values: dict[str, Any]) -> list[str]:
+def _conditions(filter_by: AnswerFilter, values: dict[str, Any]) -> list[str]:
     conditions = []
     for column in ("grade", "problem", "split"):
         if (value := getattr(filter_by, column)) is not None:
@@ -283,24 +270,15 @@ def _conditions(connection: sqlite3.Connection, filter_by: AnswerFilter, values:
     if filter_by.genomes:
         conditions.append("a.genome_id IN (SELECT value FROM json_each(:genomes))")
         values["genomes"] = json.dumps(filter_by.genomes)
-    if search.match_of(filter_by.words):
-        conditions.append(_worded(connection, filter_by.words, values))
+    if words := search.search_words(filter_by.words):
+        question, patterns = search.containing("question", words)
+        reply, _ = search.containing("c.text", words)
+        values |= patterns
+        conditions.append(
+            f"((a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {question}) OR "
+            f"EXISTS (SELECT 1 FROM call c WHERE c.unit_id = a.unit_id AND c.step = a.step AND {reply}))"
+        )
     return conditions
-
-
-def _worded(connection: sqlite3.Connection, words: str, values: dict[str, Any]) -> str:
-    """Replies by the index, as far as it is filled; questions are few and are looked through."""
-    search_terms = search.search_words(words)[:MOST_WORDS]
-    values |= {f"word{place}": f"%{word[:LONGEST_WORD]}%" for place, word in enumerate(search_terms)}
-    like = " AND ".join(f"question LIKE :word{place}" for place in range(len(search_terms)))
-    where = f"(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {like})"
-    if value_of(connection, "SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)) is None:
-        return where
-    values["match"] = search.match_of(words)
-    return (
-        f"({where} OR (a.unit_id, a.step) IN (SELECT c.unit_id, c.step FROM {SEARCH_INDEX} s JOIN call c ON c.id = s.rowid "
-        f"WHERE {SEARCH_INDEX} MATCH :match))"
-    )
 
 
 def _place(column: str, words: Sequence[str]) -> str:

@@ -30,17 +30,6 @@ def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any
     return {name: json.loads(content) for name, content in rows}
 
 
-def findings_after(
-    connection: sqlite3.Connection, batch_number: int, beginning: str, last: str
-) -> list[tuple[str, Any]]:
-    """Those whose names begin so and come after the last one that is known."""
-    rows = connection.execute(
-        "SELECT name, content FROM finding WHERE batch_number = ? AND name > ? AND substr(name, 1, ?) = ? ORDER BY name",
-        (batch_number, last, len(beginning), beginning),
-    ).fetchall()
-    return [(name, json.loads(content)) for name, content in rows]
-
-
 MOST_WAVES = 20_000
 MOST_MODELS = 200
 LONGEST_MODEL = 1_000

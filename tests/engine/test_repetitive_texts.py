@@ -95,7 +95,7 @@ READERS: dict[str, Reader] = {
     "fence": lambda text: markdown.fenced(text, ""),
     "HTML": html.text,
     "CSV": formats.harmless,
-    "search": search.match_of,
+    "search": lambda text: search.containing("text", search.search_words(text)),
     "excerpt": lambda text: search.excerpt(text, ["marigold", "a"]),
     "lines": lambda text: wrapping.wrapped(text, 40),
 }

@@ -114,19 +114,7 @@ _ODD: dict[str, tuple[str, Forge]] = {
             "('call', 'call_by_key', 'noskipscan unordered 99999999999999999999'), ('unit', NULL, '-1'), (NULL, NULL, x'00')"
         ),
     ),
-    "a search index over another table": (
-        "game",
-        _sql("CREATE VIRTUAL TABLE message_search USING fts5(config, content='batch', content_rowid='number')"),
-    ),
-    "a search index that is a table": ("game", _sql("CREATE TABLE message_search (rowid INTEGER PRIMARY KEY, text)")),
-    "a search index with torn insides": (
-        "indexed",
-        _sql("UPDATE message_search_data SET block = randomblob(100); DELETE FROM message_search_docsize WHERE id > 3"),
-    ),
-    "a search index filled for ever": (
-        "indexed",
-        _sql("INSERT INTO message_search_docsize VALUES (9223372036854775807, x'01')"),
-    ),
+    "a virtual table": ("game", _sql("CREATE VIRTUAL TABLE extra USING fts5(config, content='batch', content_rowid='number')")),
 }  # fmt: skip
 
 

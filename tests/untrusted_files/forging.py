@@ -16,7 +16,6 @@ from tidepool import run_batch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.run import create_batch
 from tidepool.storage.file import settle
-from tidepool.storage.queries.search import fill_some
 
 QUERIES = Path(__file__).with_name("queries.jsonl")
 AGENTS = STUDIES["ordered"]["agents"][:2]
@@ -59,12 +58,6 @@ def _paused(path: Path) -> None:
     )
 
 
-def _indexed(path: Path) -> None:
-    _run(GAME)(path)
-    while not fill_some(path).complete:
-        pass
-
-
 def _ordered(path: Path) -> None:
     """With provider batches under way at OpenAI."""
     agents = [agent | {"model": "openai:gpt-4o-mini"} for agent in AGENTS]
@@ -92,7 +85,6 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "ordered": _ordered,
     "queued": _queued,
     "paused": _paused,
-    "indexed": _indexed,
 }
 
 

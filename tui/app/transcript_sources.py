@@ -57,7 +57,7 @@ class TranscriptSource:
     """The conversations of a batch; other sources override what differs."""
 
     title = "Talks"
-    hint = 'search: words, begin*, "a phrase"'
+    hint = 'search: words, "a phrase"'
     """what may be typed into the search line"""
     shows: ClassVar[Mapping[str, str]] = {
         "all": "all talks",

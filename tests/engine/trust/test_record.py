@@ -11,7 +11,6 @@ from tests.engine.studies.simulation.panels import panel
 from tests.support.command import Tidepool
 from tests.support.state import query
 from tidepool.engine.errors import FileError
-from tidepool.engine.gate import adopt
 from tidepool.engine.run import create_batch, resume_batch
 from tidepool.engine.trust.record import (
     FILE_NAME,
@@ -22,9 +21,6 @@ from tidepool.engine.trust.record import (
     trust_record,
 )
 from tidepool.storage import batches
-from tidepool.storage.batches import holding
-from tidepool.storage.errors import BatchLocked
-from tidepool.storage.queries import search
 
 OLD = {"old": "{}"}
 KNOWN = [TrustedBatch("old", config_hash("{}"))]
@@ -170,22 +166,6 @@ def test_a_screen_can_tell_it_instead_of_stderr(folder: Path, capsys: pytest.Cap
     finally:
         report_problems_to(before)
     assert len(words) == 1 and not capsys.readouterr().err
-
-
-# -- adoption ------------------------------------------------------------------------------------------------
-
-
-def test_an_adopted_file_gets_a_search_index_of_its_own_making(database: Path, folder: Path) -> None:
-    batch_id = create_batch(panel(num_simulations=1), database)
-    search.fill_some(database)
-    index = "SELECT name FROM sqlite_master WHERE name = 'message_search'"
-    assert query(database, index)
-    ((config,),) = query(database, "SELECT config FROM batch")
-    with holding(database, batch_id), pytest.raises(BatchLocked):
-        adopt(database, batch_id, config)
-    assert query(database, index)
-    adopt(database, batch_id, config)
-    assert query(database, index) == []
 
 
 def test_of_several_batches_none_is_forgotten_by_a_beginning_they_share(tidepool: Tidepool, database: Path) -> None:

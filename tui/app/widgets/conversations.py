@@ -1,4 +1,4 @@
-"""Reading what was said: a list of conversations or answers with filters and full-text search, and the one under the cursor."""
+"""Reading what was said: a list of conversations or answers with filters and a search, and the one under the cursor."""
 
 import asyncio
 from array import array
@@ -36,8 +36,6 @@ class ConversationList(PagedRows):
     _heads: Mapping[int, Any] = {}
     source = TranscriptSource()
     _hits: list[Hit] | None = None
-    all_read = True
-    """all that was said can be searched by now"""
     words: tuple[str, ...] = ()
 
     @property
@@ -103,8 +101,6 @@ class ConversationList(PagedRows):
         self.post_message(self.Highlighted(self, 0))
 
     def empty_text(self) -> str:
-        if not self.all_read:
-            return "nothing found yet"
         return "nothing found" if self._hits is not None else "nothing fits"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
@@ -238,9 +234,8 @@ class ConversationsPane(Vertical):
         filters = self.filter
         with while_open(self.app):
             try:
-                self.list.all_read = True
-                searched = search.match_of(self.source.words(filters.words))
-                await (self._search if searched else self._list)(self._batch, filters)
+                searched = self.source.lists_hits and search.search_words(filters.words)
+                await (self._show_hits if searched else self._list)(self._batch, filters)
             except TidepoolError as error:
                 self._show_status(str(error))
 
@@ -258,34 +253,14 @@ class ConversationsPane(Vertical):
         self.list.show_all(numbers, search.search_words(self.source.words(filters.words)))
         self._show_status(self.source.count_text(numbers, batch))
 
-    async def _search(self, batch: BatchLine, filters: TranscriptFilter) -> None:
-        """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
-        file = self._app.file
-        show = self._show_hits if self.source.lists_hits else self._list
-        state = await file.dig(search.filled)
-        self.list.all_read = state.complete
-        await show(batch, filters)
-        if state.complete:
-            return
-        shown_at = monotonic()
-        while not state.complete:
-            state = await file.do(search.fill_some, self._app.path)
-            if not self.list.count and monotonic() > shown_at + GROWING_SECONDS:
-                await show(batch, filters)
-                shown_at = monotonic()
-            self._show_status(f"reading everything once, to find fast: {100 * state.share:.0f} %")
-            await asyncio.sleep(0.02)
-        self.list.all_read = True
-        await show(batch, filters)
-
     async def _show_hits(self, batch: BatchLine, filters: TranscriptFilter) -> None:
         hits = await self._app.file.dig(search.find, batch.number, filter_of(filters))
         self.list.show_hits(hits, search.search_words(filters.words))
-        total = await self._app.file.dig(search.count_hits, batch.number, filter_of(filters))
-        narrowed = filters.show not in ("all", "any") or filters.participant or filters.part
-        noun = "message" if total == 1 else "messages"
-        more = "+" if total >= 10_000 else ""
-        self._show_status(f"{count(total)}{more} {noun}{' before the filters' if narrowed else ''}")
+        self._show_hit_count(more=len(hits) == search.PAGE)
+
+    def _show_hit_count(self, *, more: bool) -> None:
+        total = self.list.count
+        self._show_status(f"{count(total)}{'+' if more else ''} {'message' if total == 1 else 'messages'}")
 
     @work(exclusive=True, group="more")
     async def _more(self) -> None:
@@ -295,6 +270,7 @@ class ConversationsPane(Vertical):
         filters = filter_of(self.filter)
         hits = await self._app.file.dig(search.find, self._batch.number, filters, self.list.last_hit)
         self.list.add_hits(hits)
+        self._show_hit_count(more=len(hits) == search.PAGE)
 
     def _show_status(self, text: str) -> None:
         self.query_one("#found", Static).update(Content(text))
