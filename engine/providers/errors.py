@@ -6,38 +6,23 @@ a proxy); nothing in them is trusted to have the shape it should have.
 
 import html
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from tidepool.engine.providers.endpoint import Endpoint, display_host, scrub_keys
 from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.rate_headers import retry_after
 
-NESTED = ("error", "errors", "detail", "fault", "message")
+NESTED = ("error", "errors", "detail", "message")
 """keys under which an error may stand as an object or a list of its own"""
-WORDS = (
-    "message",
-    "msg",
-    "error_description",
-    "detail",
-    "faultstring",
-    "Message",
-    "reason",
-    "error",
-    "title",
-    "__type",
-)
-STATUSES = ("code", "status", "statusCode", "status_code")
+WORDS = ("message", "msg", "error_description", "detail", "error", "title")
+STATUSES = ("code", "status", "status_code")
 DEEPEST = 6
 MOST_READ = 20_000
 """letters of a page that are looked at"""
-MOST_PARTS = 5
 _TITLE = re.compile(r"<(title|h1|message)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
-_UNSEEN = re.compile(r"<(script|style|head)\b.*?</\1>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 
 
@@ -56,85 +41,47 @@ def error_in(content: bytes | str) -> ErrorBody:
     """Reads the body of an error as it came over the line."""
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     try:
-        body = json.loads(text)
+        return read_error(json.loads(text))
     except ValueError:
         return ErrorBody(_plain(text))
     except RecursionError:
         return ErrorBody()
-    return read_error(body)
 
 
 def read_error(body: object, depth: int = 0) -> ErrorBody:
     """Reads an error that was parsed already."""
-    if depth > DEEPEST or body is None or isinstance(body, bool):
-        return ErrorBody()
     if isinstance(body, str):
-        return _of_text(body, depth)
-    if isinstance(body, (int, float)):
-        return ErrorBody(str(body)) if isinstance(body, int) or math.isfinite(body) else ErrorBody()
+        return ErrorBody(_plain(body))
     if isinstance(body, list):
-        return _of_list(body, depth)
-    return _of_object(body, depth) if isinstance(body, Mapping) else ErrorBody()
-
-
-def _of_text(text: str, depth: int) -> ErrorBody:
-    """An error may be wrapped in a text of JSON."""
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            return read_error(json.loads(text), depth + 1)
-        except (ValueError, RecursionError):
-            pass
-    return ErrorBody(_plain(text))
-
-
-def _of_list(entries: list[Any], depth: int) -> ErrorBody:
-    errors = [body for body in (read_error(entry, depth + 1) for entry in entries[:MOST_PARTS]) if body.words]
-    return errors[0]._replace(words="; ".join(body.words for body in errors)) if errors else ErrorBody()
-
-
-def _of_object(body: Mapping[str, Any], depth: int) -> ErrorBody:
-    inner = next(
-        (
-            nested
-            for key in NESTED
-            if isinstance(body.get(key), (Mapping, list)) and (nested := read_error(body[key], depth + 1)).words
-        ),
-        ErrorBody(),
-    )
-    words = inner.words or next((field_text for key in WORDS if (field_text := _error_text(body.get(key), depth))), "")
-    place = _place(body.get("loc"))
+        found = (read_error(entry, depth + 1) for entry in body[:5] if depth < DEEPEST)
+        return next((error for error in found if error.words), ErrorBody())
+    if not isinstance(body, Mapping):
+        return ErrorBody()
+    nested = (body[key] for key in NESTED if depth < DEEPEST and isinstance(body.get(key), (Mapping, list)))
+    inner = next((error for entry in nested if (error := read_error(entry, depth + 1)).words), ErrorBody())
+    texts = (_plain(body[key]) for key in WORDS if isinstance(body.get(key), str))
+    words = inner.words or next(filter(None, texts), "")
+    metadata, loc = body.get("metadata"), body.get("loc")
+    if words and isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
+        words = f"{words}: {_plain(metadata['raw'])}"  # a relay repeats what the server behind it said
+    if isinstance(loc, list):  # FastAPI names the setting as a path from the body on
+        place = ".".join(str(part) for part in loc if isinstance(part, (str, int)) and part not in ("body", "query"))
+        words = f"{place}: {words}" if place else words
+    else:
+        place = ""
     return ErrorBody(
-        words=_with_raw(f"{place}: {words}" if place and words else words, body.get("metadata"), depth),
-        code=inner.code or _code(body, words),
+        words=words,
+        code=inner.code or _code(body),
         param=inner.param or place or _name(body.get("param")),
         status=inner.status or next((status for key in STATUSES if (status := _status(body.get(key)))), None),
     )
 
 
-def _error_text(value: object, depth: int) -> str:
-    return read_error(value, depth + 1).words if isinstance(value, (str, int, float)) else ""
-
-
-def _with_raw(text: str, metadata: object, depth: int) -> str:
-    """A relay may tell beside its own words what the server behind it said."""
-    raw = read_error(metadata.get("raw"), depth + 1).words if isinstance(metadata, Mapping) else ""
-    return f"{text}: {raw}" if raw and text else text
-
-
-def _code(body: Mapping[str, Any], text: str) -> str:
+def _code(body: Mapping[str, Any]) -> str:
     details = body.get("details")
     error_code = details.get("error_code") if isinstance(details, Mapping) else None
-    for value in (error_code, body.get("code"), body.get("type"), body.get("error"), body.get("status")):
-        if (name := _name(value)) and name != text and not name.isdigit():
-            return name
-    return ""
-
-
-def _place(loc: object) -> str:
-    """FastAPI names the setting as a path from the body on."""
-    if not isinstance(loc, list):
-        return ""
-    return ".".join(str(part) for part in loc if isinstance(part, (str, int)) and part not in ("body", "query"))
+    names = map(_name, (error_code, body.get("code"), body.get("type"), body.get("status")))
+    return next((name for name in names if name and not name.isdigit()), "")
 
 
 def _name(value: object) -> str:
@@ -142,11 +89,8 @@ def _name(value: object) -> str:
 
 
 def _status(value: object) -> int | None:
-    try:
-        number = int(value) if isinstance(value, (int, str)) and len(str(value)) == 3 else 0
-    except ValueError:
-        return None
-    return number if 400 <= number < 600 else None
+    text = str(value)
+    return int(text) if re.fullmatch(r"[45]\d\d", text, re.ASCII) else None
 
 
 def _plain(text: str) -> str:
@@ -154,7 +98,7 @@ def _plain(text: str) -> str:
     text = text[:MOST_READ].strip()
     if text.startswith("<"):
         titled = _TITLE.search(text)
-        text = html.unescape(_TAG.sub(" ", titled[2] if titled else _UNSEEN.sub(" ", text)))[:200]
+        text = html.unescape(_TAG.sub(" ", titled[2] if titled else text))[:200]
     return " ".join(text.split())
 
 
@@ -248,13 +192,6 @@ def missing_key(endpoint: Endpoint) -> ProviderError:
         f"There is no key for {endpoint.title}: the environment variable {variable} is not set. Set it and run again "
         f"(a local server that wants no key takes any word: {variable}=none), or choose models of another provider.",
     )
-
-
-def unknown_model(endpoint: Endpoint, model_name: str, known: list[str]) -> ProviderError:
-    """Names what is near: a typing mistake is the usual cause."""
-    near = get_close_matches(model_name, known, n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "`tidepool models` lists those there are."
-    return ProviderError(ErrorClass.FATAL, f"{endpoint.title} does not know the model {model_name!r}. {hint}")
 
 
 def is_unknown_model(complaint: ProviderComplaint) -> bool:

@@ -12,7 +12,6 @@ from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRE
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.adapter import ModelCard
-from tidepool.engine.providers.connection import Complained
 from tidepool.engine.providers.endpoint import (
     ALL_OTHERS,
     Endpoint,
@@ -20,9 +19,8 @@ from tidepool.engine.providers.endpoint import (
     endpoint_of,
     is_endpoint,
     open_provider,
-    scrub_keys,
 )
-from tidepool.engine.providers.protocol import ProviderError, ProviderSpec
+from tidepool.engine.providers.protocol import ProviderSpec
 from tidepool.engine.providers.provider import EndpointProvider, ListedHost
 from tidepool.engine.registries import PROVIDERS, SIMULATED_MODELS
 
@@ -94,24 +92,16 @@ async def _list_provider(name: str, settings: ProviderSettings) -> ListedProvide
         return replace(entry, note=f"set {endpoint.key_variable} to see all models of the account")
     provider = _open(name, settings)
     try:
-        if provider.pooled:
-            return await _with_hosts(provider, entry)
-        provider.connection.open()  # loading its SDK takes longer than an answer may
-        async with asyncio.timeout(SECONDS):
-            return replace(entry, models=_models(provider, await provider.models()), reached=True)
-    except (Complained, ProviderError, TimeoutError) as error:
-        reason = scrub_keys(str(error)) or "no answer in time"
-        return replace(entry, note=f"could not be asked: {reason}", reached=False)
+        hosts = tuple(await provider.hosts())
     finally:
         await provider.close()
-
-
-async def _with_hosts(provider: EndpointProvider, entry: ListedProvider) -> ListedProvider:
-    hosts = tuple(await provider.hosts())
-    names: set[str] = set().union(*(host.models for host in hosts))
-    models = _models(provider, [ModelCard(name) for name in sorted(names)]) or entry.models
+    cards = {name: ModelCard(name, day) for host in provider.pool.hosts for name, day in (host.models or {}).items()}
+    models = _models(provider, cards.values()) or entry.models
     reached = not all(host.silence for host in hosts)
-    note = "" if names or (reached and provider.endpoint.like != "ollama") else provider.adapter.nothing_there
+    if len(hosts) == 1 and endpoint.like != "ollama":
+        note = f"could not be asked: {hosts[0].silence}" if hosts[0].silence else ""
+        return replace(entry, models=models, note=note, reached=reached)
+    note = "" if cards or (reached and endpoint.like != "ollama") else provider.adapter.nothing_there
     return replace(entry, models=models, note=note, hosts=hosts, reached=reached)
 
 

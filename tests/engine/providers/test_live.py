@@ -11,7 +11,7 @@ from tidepool.engine.call import Call, Message, unpacked_vectors
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.providers.endpoint import open_provider
-from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError
+from tidepool.engine.providers.protocol import Provider, ProviderError
 
 from .conftest import MODELS, Talks
 
@@ -113,17 +113,6 @@ async def test_an_unknown_model_is_told_with_what_is_near(
     assert not emulator.purchases and not talks.database.exists()
 
 
-@pytest.mark.parametrize(
-    ("model", "near"), [("openai:gpt-4o-minni", "gpt-4o-mini"), ("anthropic:claude-haiku-5", "claude-haiku-")]
-)
-async def test_a_model_refused_by_a_call_is_named_with_what_is_near(emulator: Emulator, model: str, near: str) -> None:
-    provider = open_live(model.partition(":")[0])
-    with pytest.raises(ProviderError, match=f"Did you mean {near}") as told:
-        await provider.complete(question(model), 1, 1)
-    assert told.value.fault is ErrorClass.FATAL
-    await provider.close()
-
-
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 async def test_a_spend_limit_stops_the_batch_and_resume_goes_on(
     emulator: Emulator, talks: Talks, provider: str
@@ -140,7 +129,7 @@ async def test_a_spend_limit_stops_the_batch_and_resume_goes_on(
 
 async def test_nobody_at_the_address_is_told_with_what_to_check(talks: Talks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "any")
-    with pytest.raises(UsageError, match=r"127\.0\.0\.1:9 cannot be reached"):
+    with pytest.raises(UsageError, match=r"No OpenAI server answers \(127\.0\.0\.1:9"):
         await talks.play("openai:gpt-4o-mini", providers={"openai": {"base_url": "http://127.0.0.1:9/v1"}})
     with pytest.raises(UsageError, match="Start one with `ollama serve`"):
         await talks.play("ollama:llama3.2", providers={"ollama": {"hosts": ["http://127.0.0.1:9"]}})

@@ -59,7 +59,7 @@ async def test_what_cannot_be_asked_says_why(emulator: Emulator, monkeypatch: py
     with pytest.raises(RunError, match="does not know the model"):
         await ask_once(probe_call("openai:gpt-4o-mni"))
     nowhere = Providers(openai=ProviderSettings(base_url="http://127.0.0.1:9/v1"))
-    with pytest.raises(RunError, match="cannot be reached"):
+    with pytest.raises(RunError, match="No OpenAI server answers"):
         await ask_once(probe_call("gpt4o_mini"), providers=nowhere)
     emulator.set_faults("openai", latency=0.5)
     with pytest.raises(RunError, match="no answer within"):
