@@ -197,7 +197,8 @@ class EndpointProvider(LiveProvider):
 
     def _judge(self, host: Host, model_name: str, complaint: ProviderComplaint, sent_at: float) -> ProviderError | None:
         """What a failed call says of its server, and what it comes to. None: another server is to be asked right now."""
-        model, error = self.adapter.full_name(model_name), host.client.diagnose(complaint)
+        model = self.adapter.full_name(model_name)
+        error: ProviderError = host.client.diagnose(complaint)
         lacks_model = is_unknown_model(complaint)
         busy = error.fault is ErrorClass.RATE_LIMITED or complaint.status == 503
         if lacks_model:
