@@ -8,10 +8,10 @@ import json
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.errors import Location, UsageError
@@ -265,33 +265,3 @@ def apply_override(data: dict[str, Any], override: str) -> None:
         put_at(data, path.strip(), read_value(text.strip()))
     except UsageError as error:
         raise UsageError(f"--set {override!r}: {error}") from None
-
-
-T = TypeVar("T")
-Stamp = tuple[Path, int, int]
-
-
-class FileCache:
-    def __init__(self, most: int = 0) -> None:
-        self.most = most
-        """that are kept: the latest"""
-        self._entries: dict[Hashable, object] = {}
-
-    def get(self, files: Sequence[Path], purpose: Hashable, make: Callable[[], T]) -> T:
-        """`purpose` says what is made of them; what fails is tried again."""
-        if not self.most:
-            return make()
-        key = (purpose, tuple(map(_stamp, files)))
-        value = self._entries.pop(key) if key in self._entries else make()
-        self._entries[key] = value
-        while len(self._entries) > self.most:
-            self._entries.pop(next(iter(self._entries)))
-        return cast(T, value)
-
-
-def _stamp(file: Path) -> Stamp:
-    status = file.stat()
-    return file, status.st_mtime_ns, status.st_size
-
-
-FILE_CACHE = FileCache()

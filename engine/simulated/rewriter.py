@@ -27,11 +27,8 @@ ADVICE: dict[str, tuple[str, ...]] = _TEXTS["advice"]
 """sentences by family of the landscape"""
 UNHELPFUL: tuple[str, ...] = _TEXTS["unhelpful"]
 JUNK: tuple[str, ...] = _TEXTS["junk"]
-WANTED = {
-    "arithmetic": ("step", "check", "parse", "algebra", "methods"),
-    "logic": ("parse", "step", "draw", "check", "methods"),
-    "strings": ("patterns", "step", "check", "parse", "format"),
-}
+WANTED = ("step", "check", "parse", "algebra", "methods")
+"""what helps with built-in problems"""
 _EVERYTHING = tuple(ADVICE)
 _SYNONYMS: dict[str, str] = _TEXTS["synonyms"]
 _WORD = re.compile(r"[A-Za-z]+")
@@ -78,12 +75,8 @@ def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) ->
 
 
 def _wanted(request: str) -> Sequence[str]:
-    """What helps with the first failed problem of a kind it knows."""
-    for question in _PROBLEM.findall(request):
-        recognised = recognise(question)
-        if recognised is not None:
-            return WANTED[recognised.kind]
-    return _EVERYTHING
+    """What helps with the failed problems, where it knows one of them."""
+    return WANTED if any(map(recognise, _PROBLEM.findall(request))) else _EVERYTHING
 
 
 def _shorten(segments: list[str], dice: Dice) -> str:

@@ -127,7 +127,7 @@ def _evolution(rng: Random) -> Data:
         "population_size": size,
         "elite_size": rng.randint(0, size - 1),
         "max_generations": rng.randint(1, 5),
-        "problems": rng.choice(("arithmetic", "logic", "strings")),
+        "problems": rng.choice(("arithmetic", "arithmetic-easy", "arithmetic-hard")),
         "max_problems": rng.randint(2, 24),
         "validation_problems": rng.randint(2, 12),
         "samples": rng.choice((1, 1, 2, 3)),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 100
 """batches of a study that are counted while they run"""
-DRAFT_FILES = 3
-"""a draft's files to search, to choose and to judge by"""
 
 
 def so_far(job: dict[str, Any]) -> Any:
@@ -93,10 +91,8 @@ def _by_cell(cells: "dict[str, Headline]") -> "Iterator[Block]":
 
 def _examine(job: dict[str, Any]) -> Any:
     """The faults of a draft, or its plan."""
-    from tidepool.engine.config.toml_files import FILE_CACHE
     from tidepool.tui.app.compose.examination import examined
 
-    FILE_CACHE.most = DRAFT_FILES
     return asdict(examined(job["text"], Path(job["folder"]), Path(job["database"])))
 
 

@@ -104,7 +104,7 @@ class EvolutionSettings(Section):
     fields: dict[Word, Address] = Field(
         default_factory=dict, examples=[{"question": "prompt", "answer": "label"}], max_length=100, title="Columns"
     )
-    """which columns of the files are what: { question = "prompt", answer = "answers.text.0", choices = "options" }"""
+    """which columns of the files are what: { question = "prompt", answer = "label", choices = "options" }"""
     question_template: Text = ""
     """a question made of several columns: "{context}\\n\\n{question}\""""
     judge_from: Address = ""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -24,7 +24,7 @@ from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome, fill_template, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
-from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed_scorer, is_own
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, allowed_scorer, is_own
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
 from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
 from tidepool.engine.studies.evolution.variation import Showable
@@ -152,8 +152,8 @@ async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterat
 
 def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
     if is_own(settings.scorer):
-        process = ScorerProcess(allowed_scorer(settings), settings.marking_seconds)
-        return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
+        found, warn = allowed_scorer(settings), partial(run.log, "warning")
+        return ScorerMarker(found, settings.marking_seconds, settings.pass_mark, warn)
     if settings.scorer:
         scorer: Scorer = SCORERS.named(settings.scorer)
         return _AtOnce(lambda reply, problem: scorer(reply.text, problem.answer, reply.length))

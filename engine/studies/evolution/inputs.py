@@ -1,32 +1,54 @@
-"""What an evolution is given: its settings and its problems, as the config or a file has them."""
+"""What an evolution is given: its settings and its problems, built in or of a file.
 
+Layouts are not guessed: the columns are `question` and `answer`, or those that `fields` names. A question that both breeds prompts
+and judges them would praise what was learned by heart, so a question is used once. Questions are the same when they agree after
+folding case, spacing and the punctuation of sentences. Signs that carry meaning in a formula stay: 3 - 5 is not 3 + 5.
+"""
+
+import json
+import math
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from string import ascii_uppercase
+from typing import Any, NamedTuple, cast
 
-from tidepool.engine.call import Message
+from tidepool.engine.call import stream
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.sections import ConfigSections, FrozenConfig
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.registries import load_place
-from tidepool.engine.studies.data_files import FORMATS
+from tidepool.engine.providers.replies import clean
+from tidepool.engine.studies.data_files import FORMATS, Row, rows_of
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
-from tidepool.engine.studies.evolution.problems.intake import Columns, NamedProblem, Source, Sources, read_problems
-from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, ProblemSet, Split, problem_set
-from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.evolution.problems.problem_set import (
+    SETS,
+    Problem,
+    ProblemSet,
+    Split,
+    problem_set,
+    split_problems,
+)
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")
 """tasks that compare a reply with the expected answer"""
-SIZES: Mapping[Split, tuple[str, str]] = {
-    "search": ("max_problems", "to search by"),
-    "judge": ("validation_problems", "held out"),
-}
-"""split → the key of its size, and what it is called"""
+SIZES: Mapping[Split, str] = {"judge": "validation_problems", "search": "max_problems"}
+"""split → the key of its size; the first keeps a problem that stands in both"""
 MOST_LABELS = 100
 SHOWN = 3
-"""doubtful answers that a warning quotes"""
-TRIED = 5
-"""questions that the simulated solver is tried with"""
+"""places that a note names"""
+FIELD_LETTERS = 20_000
+"""of another column that a problem keeps, as JSON"""
+DEEPEST = 30
+GUESSED = (
+    "The simulated solver knows no answers to problems of a file and guesses, whatever a prompt says: this tries out the files. A "
+    "real model answers them, and so do built-in problems (docs/landscape.md)."
+)
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
+_SOFT = re.compile(r"[\"'’‘“”„«»`´]|(?<!\d)[.,:;!?…]+(?!\d)|[.,:;?…]+(?=\s|$)")
+"""quotation marks and the punctuation of sentences, but none that belongs to a number"""
 
 
 def settings_of(config: ConfigSections) -> EvolutionSettings:
@@ -44,106 +66,83 @@ def problems_of(config: FrozenConfig) -> ProblemSet:
     return ProblemSet(settings.problems, *splits)
 
 
-def warnings_about(config: FrozenConfig) -> tuple[str, ...]:
-    """What is doubtful about the problems."""
-    settings = settings_of(config)
-    if settings.frozen is not None:
-        return tuple(settings.frozen.notes)
-    return tuple(_doubts(settings, _numbered(_built_in(settings, config.batch.seed))))
+def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
+    return problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed)
 
 
 def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -> EvolutionSettings:
     """The settings with the problems of their files, and with the labels that these have. `folder` is where relative
     paths start; None: the config is a batch's own, and no file may be read."""
-    if settings.frozen is not None:
-        return settings.model_copy(update={"frozen": _no_more_than(settings, settings.frozen)})
-    if settings.problems in SETS and (folder is None or not settings.judge_from):
-        if folder is not None:
-            problems = _numbered(_built_in(settings, seed))
-            settings = _with_labels(settings, (one.answer for split in problems.values() for _, one in split))
-            _doubts(settings, problems)
-        return settings
-    return _with_file_problems(settings, seed, named_file("", folder, "evolution", "problems"))
+    if (frozen := settings.frozen) is not None:  # sizes that were lowered since cut them
+        sizes = {"training": settings.max_problems, "validation": settings.validation_problems}
+        cut = {split: getattr(frozen, split)[:size] for split, size in sizes.items()}
+        return settings.model_copy(update={"frozen": frozen.model_copy(update=cut)})
+    if settings.problems not in SETS or (folder is not None and settings.judge_from):
+        return _with_file_problems(settings, seed, named_file("", folder, "evolution", "problems"))
+    if folder is not None:
+        problems = _built_in(settings, seed)
+        named = [(problems.name, problem) for problem in (*problems.training, *problems.validation)]
+        settings = _with_labels(settings, [problem.answer for _, problem in named])
+        _doubts(settings, named)
+    return settings
 
 
-def _no_more_than(settings: EvolutionSettings, frozen: FrozenProblems) -> FrozenProblems:
-    """Sizes that were lowered since the problems were taken in cut them."""
-    sizes = {
-        "training": settings.max_problems,
-        "validation": settings.validation_problems,
-    }
-    return frozen.model_copy(update={split: getattr(frozen, split)[:size] for split, size in sizes.items()})
+# -- files -----------------------------------------------------------------------------------------------------
 
 
-def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
-    return problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed)
+class RawProblem(NamedTuple):
+    """What is shown and what is expected, before the other columns are kept."""
 
-
-def _numbered(problems: ProblemSet) -> Mapping[Split, Sequence[NamedProblem]]:
-    splits: Mapping[Split, Sequence[Problem]] = {
-        "search": problems.training,
-        "judge": problems.validation,
-    }
-    return {
-        split: [(f"{problems.name}, problem {number}", problem) for number, problem in enumerate(rows, 1)]
-        for split, rows in splits.items()
-    }
+    row: Row
+    question: str
+    answer: str
+    choices: Any
+    """as the row has them, or by letter; None: it has none"""
 
 
 def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) -> EvolutionSettings:
-    sources = _sources(settings, folder)
-    by_answer = settings.task in BY_ANSWER
-    columns = Columns(
-        settings.fields,
-        settings.question_template,
-        answered=by_answer and not settings.scorer,
-        worked=by_answer,
-        lettered=settings.task == "choice",
-    )
-    sizes: Mapping[Split, int] = {split: getattr(settings, key) for split, (key, _) in SIZES.items()}
-    intake = read_problems(sources, columns, sizes, seed)
-    settings = _with_labels(settings, intake.answers)
-    notes = [*_shortage_notes(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
-    notes += _only_guessed(settings, [problem for _, problem in intake.drawn["search"]])
-    if settings.task == "auto" and intake.chosen_from:
+    files = {"judge": ("judge_from", settings.judge_from), "search": ("problems", settings.problems)}
+    read = {split: _read_file(key, name, settings, folder) for split, (key, name) in files.items() if name}
+    pools, notes = _distinct(read, {split: _shown(name) for split, (_, name) in files.items()})
+    settings = _with_labels(settings, [raw.answer for pool in pools.values() for raw in pool])
+    drawn: dict[str, list[tuple[str, Problem]]] = {}
+    left_out: dict[str, None] = {}
+    for split, problems in _draw_splits(pools, settings, seed).items():
+        drawn[split] = []
+        for raw in problems:
+            fields, too_large = _other_columns(raw, settings)
+            left_out |= dict.fromkeys(too_large)
+            drawn[split].append((raw.row.where, Problem(raw.question, raw.answer, fields)))
+    if left_out:
+        notes.append(f"Columns that are too large to be kept with their problems are left out: {', '.join(left_out)}.")
+    if any(
+        len(drawn[split]) < getattr(settings, key) for split, key in SIZES.items() if key in settings.model_fields_set
+    ):
+        used = f"{len(drawn['search']):,} to search by, {len(drawn['judge']):,} held out"
+        notes.insert(0, f"There are fewer different problems than asked for. The study uses {used}.")
+    notes += _doubts(settings, [*drawn["search"], *drawn["judge"]])
+    simulated = all(model.startswith("simulated:") and "solver" in model for model in settings.solvers())
+    if simulated and settings.task in ("auto", "number", "text") and not settings.scorer:
+        notes.append(GUESSED)
+    if settings.task == "auto" and all(problem.fields.get("choices") for _, problem in drawn["search"]):
         notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
-    frozen = FrozenProblems(
-        training=_entries(intake.drawn["search"]),
-        validation=_entries(intake.drawn["judge"]),
-        sources={split: source.name for split, source in sources.items()},
-        notes=notes,
-    )
+    entries = {
+        split: [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for _, one in problems]
+        for split, problems in drawn.items()
+    }
+    sources = {split: _shown(name) for split, (_, name) in reversed(files.items()) if name}
+    frozen = FrozenProblems(training=entries["search"], validation=entries["judge"], sources=sources, notes=notes)
     return settings.model_copy(update={"frozen": frozen})
 
 
-def _shortage_notes(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[NamedProblem]]) -> list[str]:
-    """Sizes that were written, and that the files are too small for; the held-out part is then named as well."""
-    sizes = {key: (len(drawn.get(split, ())), words) for split, (key, words) in SIZES.items() if getattr(settings, key)}
-    written = settings.model_fields_set & sizes.keys()
-    short = [key for key in sizes if sizes[key][0] < getattr(settings, key)]
-    if not written.intersection(short):
-        return []
-    named = [key for key in short if key in written or key == SIZES["judge"][0]]
-    wanted = ", ".join(f"{key} = {getattr(settings, key)}{'' if key in written else ' by default'}" for key in named)
-    used = ", ".join(f"{number:,} {words}" for number, words in sizes.values())
-    return [f"There are fewer different problems than asked for ({wanted}). The study uses {used}."]
+def _shown(name: str) -> str:
+    """Of a path in full only its end is told: the rest is nobody's business."""
+    return Path(name).name if Path(name).is_absolute() else name
 
 
-def _entries(problems: Iterable[NamedProblem]) -> list[ProblemEntry]:
-    return [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for _, one in problems]
-
-
-def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
-    named: Mapping[Split, tuple[str, str]] = {
-        "search": ("problems", settings.problems),
-        "judge": ("judge_from", settings.judge_from),
-    }
-    return {split: _source(key, name, folder) for split, (key, name) in named.items() if name}
-
-
-def _source(key: str, name: str, folder: Path) -> Source:
-    """The file that `evolution.KEY` names. Of a path in full only its end is told: the rest is nobody's business."""
-    where, path, shown = ("evolution", key), folder / name, Path(name).name if Path(name).is_absolute() else name
+def _read_file(key: str, name: str, settings: EvolutionSettings, folder: Path) -> list[RawProblem]:
+    """The problems of the file that `evolution.KEY` names."""
+    path, shown, where = folder / name, _shown(name), ("evolution", key)
     if name in SETS:
         message = f"evolution.{key} is the built-in set {name!r}, which brings problems of its own for every purpose"
         raise UsageError(f"{message}: name a file there too, or leave out judge_from.", where)
@@ -154,7 +153,190 @@ def _source(key: str, name: str, folder: Path) -> Source:
         built_in = f" It is no built-in set ({', '.join(SETS)}) either." if key == "problems" else ""
         message = f"evolution.{key}: There is no file {shown!r} ({path}).{built_in} Problems come from {FORMATS}"
         raise UsageError(f'{message}, e.g. JSONL with {{"question": …, "answer": …}} on each line.', where)
-    return Source(shown, path, where)
+    try:
+        return [_read_row(row, settings) for row in rows_of(path, shown)]
+    except UsageError as error:
+        error.where = ("evolution", *error.where) if error.where else where
+        raise
+
+
+def _read_row(row: Row, settings: EvolutionSettings) -> RawProblem:
+    fields, by_answer = settings.fields, settings.task in BY_ANSWER
+    if settings.question_template:
+        question = _fitting(_fill_template(settings.question_template, row), "question", row)
+    else:
+        question = _text(row, "question", fields)
+    answered = (by_answer and not settings.scorer) or fields.get("answer", "answer") in row.values
+    answer = _text(row, "answer", fields) if answered else ""
+    if by_answer and "####" in answer and not (answer := answer.rpartition("####")[2].strip()):
+        raise UsageError(f"{row.where}: nothing follows the #### in the answer.")
+    choices = row.values.get("choices", row.values.get("options"))
+    if "choices" in fields and (choices := row.values.get(fields["choices"])) is None:
+        raise UsageError(f'{row.where}: no "{fields["choices"]}". It has {row.columns()}.', ("fields",))
+    if settings.task == "choice" and (texts := _by_letter(choices, row)):
+        if not all(re.search(rf"(?<!\w)\(?{letter}[).:\]]", question) for letter in texts):
+            question = "\n".join((question, "", *(f"{letter}) {text}" for letter, text in texts.items())))
+        answer, choices = letter_of(answer, texts) or answer, texts
+    return RawProblem(row, question, answer, choices)
+
+
+def _text(row: Row, name: str, fields: Mapping[str, str]) -> str:
+    column = fields.get(name, name)
+    where = ("fields",) if name in fields else ()
+    if column not in row.values:
+        advice = f'Say which column it is: fields = {{ {name} = "…" }}; the first line of a table names its columns.'
+        raise UsageError(f'{row.where}: no "{column}". It has {row.columns()}. {advice}', where)
+    value = row.values[column]
+    if isinstance(value, list | Mapping) or (isinstance(value, float) and not math.isfinite(value)):
+        raise UsageError(f'{row.where}: "{column}" must be text or a number.', where)
+    if not (text := _written(value).strip()):
+        raise UsageError(f'{row.where}: "{column}" is empty{" (null)" if value is None else ""}.')
+    return _fitting(text, name, row)
+
+
+def _fill_template(template: str, row: Row) -> str:
+    def filled(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0][0]
+        if match[1] not in row.values:
+            message = f"{row.where}: evolution.question_template names {{{match[1]}}}, but there is no such column"
+            raise UsageError(f"{message}. It has {row.columns()}.", ("question_template",))
+        return _written(row.values[match[1]])
+
+    return _PLACEHOLDER.sub(filled, template)
+
+
+def _written(value: Any) -> str:
+    """As it stands in a question: text as it is, the rest as JSON would have it."""
+    return "" if value is None else value if isinstance(value, str) else json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _fitting(text: str, name: str, row: Row) -> str:
+    if len(text) > ceilings.TEXT:
+        raise UsageError(f"{row.where}: its {name} has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
+    if not text.strip():
+        raise UsageError(f"{row.where}: its {name} is empty.")
+    return clean(text)
+
+
+def _by_letter(choices: Any, row: Row) -> dict[str, str] | None:
+    """From a list, or an object by letter; in a table, as JSON in a cell."""
+    if isinstance(choices, str):
+        try:
+            choices = json.loads(choices)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(choices, list | Mapping):
+        return None
+    texts = {letter: clean(text.strip()) for letter, text in choices_of({"choices": choices}).items() if text.strip()}
+    if not 2 <= len(texts) <= len(ascii_uppercase) or not all(letter in ascii_uppercase for letter in texts):
+        message = (
+            f"{row.where}: {len(choices)} choices that cannot be told apart. Write them as a list, or by letter as"
+        )
+        raise UsageError(f'{message} {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.')
+    return texts
+
+
+def _other_columns(raw: RawProblem, settings: EvolutionSettings) -> tuple[dict[str, Any], list[str]]:
+    """As far as they can be kept, and the names of those that cannot."""
+    values = raw.row.values
+    used = {settings.fields.get(name, name) for name in ("question", "answer", "choices", "options")}
+    wanted = {} if raw.choices is None else {"choices": raw.choices}
+    wanted |= {name: value for name, value in values.items() if name not in used}
+    whole = values.get(settings.fields.get("answer", "answer"))
+    if settings.task in BY_ANSWER and isinstance(whole, str) and (working := whole.rpartition("####")[0].strip()):
+        wanted.setdefault("solution", working)
+    fields: dict[str, Any] = {}
+    left_out = []
+    for name, value in wanted.items():
+        try:
+            plain = _plain(value)
+            too_large = len(json.dumps(plain, ensure_ascii=False)) > FIELD_LETTERS or len(name) > ceilings.WORD
+        except RecursionError:
+            too_large = True
+        if too_large:
+            left_out.append(name)
+        elif plain is not None:
+            fields[clean(name)] = plain
+    return fields, left_out
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """The value as a batch's config keeps it."""
+    if depth == DEEPEST:
+        raise RecursionError
+    match value:
+        case str():
+            return clean(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case list():
+            return [_plain(item, depth + 1) for item in value]
+        case dict():
+            return {clean(str(name)): _plain(item, depth + 1) for name, item in value.items()}
+    return value
+
+
+# -- splits ----------------------------------------------------------------------------------------------------
+
+
+def fold_question(question: str) -> str:
+    text = " ".join(_SOFT.sub("", unicodedata.normalize("NFKC", question).casefold()).split())
+    return text or question.strip()
+
+
+def _distinct(
+    files: Mapping[str, Sequence[RawProblem]], names: Mapping[str, str]
+) -> tuple[dict[str, list[RawProblem]], list[str]]:
+    """Each problem once. A question with two different answers says nothing about a reply: all of it is left out. What stands in
+    both splits is left with the judge."""
+    pools: dict[str, list[RawProblem]] = {}
+    notes: list[str] = []
+    judged: set[tuple[str, str]] = set()
+    for split, problems in files.items():
+        pool: dict[tuple[str, str], RawProblem] = {}
+        twice: dict[str, list[RawProblem]] = {"stand in it twice, and count once": [], "have two answers: left out": []}
+        repeated, contradicted = twice.values()
+        for raw in problems:
+            # The choices belong to a question, for "Which of these is true?" is many questions.
+            first = pool.setdefault((fold_question(raw.question), str(raw.choices)), raw)
+            if first is not raw:
+                same = fold_question(first.answer) == fold_question(raw.answer)
+                (repeated if same else contradicted).append(raw)
+        for raw in contradicted:
+            pool.pop((fold_question(raw.question), str(raw.choices)), None)
+        for what, some in twice.items():
+            places = ", ".join(raw.row.where.rpartition(", ")[2] for raw in some[:SHOWN])
+            if some:
+                notes.append(
+                    f"Problems of {names[split]} that {what}: {len(some):,} ({places}{' …' * (len(some) > SHOWN)})."
+                )
+        if shared := len(pool.keys() & judged):
+            notes.append(
+                f"Problems of {names[split]} that stand in {names['judge']} too: {shared:,}, left out of the search."
+            )
+        pools[split] = [raw for key, raw in pool.items() if key not in judged]
+        judged = set(pool)
+    return pools, notes
+
+
+def _draw_splits(
+    pools: Mapping[str, list[RawProblem]], settings: EvolutionSettings, seed: int
+) -> dict[str, Sequence[RawProblem]]:
+    """Without a file of its own the judge has its problems from those of the search."""
+    drawn: dict[str, Sequence[RawProblem]] = {}
+    for split, problems in pools.items():
+        key, needed = ("problems", 2) if len(pools) == 1 else ("judge_from" if split == "judge" else "problems", 1)
+        if len(problems) < needed:
+            name = _shown(getattr(settings, key))
+            message = f"{name} has {len(problems)} different problems; at least {needed} are needed"
+            why = ", one to learn from and one held out" if needed == 2 else ""
+            raise UsageError(f"{message}{why}.", ("evolution", key))
+        stream(seed, "problems", "file" if split == "search" else split).shuffle(problems)
+        drawn[split] = problems[: getattr(settings, SIZES[cast(Split, split)])]
+    if len(pools) == 1:
+        drawn["search"], drawn["judge"] = split_problems(problems, settings.max_problems, settings.validation_problems)
+    return drawn
 
 
 def _with_labels(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
@@ -170,38 +352,19 @@ def _with_labels(settings: EvolutionSettings, answers: Iterable[str]) -> Evoluti
     return settings.model_copy(update={"labels": [labels[name] for name in sorted(labels)]})
 
 
-def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[NamedProblem]]) -> list[str]:
+def _doubts(settings: EvolutionSettings, problems: Sequence[tuple[str, Problem]]) -> list[str]:
     """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
     if settings.scorer or settings.task not in BY_ANSWER:
         return []
-    task, doubtful, total = AnswerTask(settings.task, tuple(settings.labels)), [], 0
-    for entries in problems.values():
-        reasons = [f"{where}: {why}" for where, problem in entries if (why := task.impossible(problem))]
-        if entries and len(reasons) == len(entries):
-            message = f'No reply could be right with task = "{settings.task}": {"; ".join(reasons[:SHOWN])}'
-            raise UsageError(f"{message}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
-        doubtful += reasons
-        total += len(entries)
+    task = AnswerTask(settings.task, tuple(settings.labels))
+    doubtful = [f"{where}: {why}" for where, problem in problems if (why := task.impossible(problem))]
+    shown = "; ".join(doubtful[:SHOWN])
+    if len(doubtful) == len(problems):
+        message = f'No reply could be right with task = "{settings.task}": {shown}'
+        raise UsageError(f"{message}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
     if not doubtful:
         return []
     more = f"; and {len(doubtful) - SHOWN:,} more" if len(doubtful) > SHOWN else ""
     return [
-        f"{len(doubtful):,} of {total:,} problems have expected answers that no reply can match: "
-        f"{'; '.join(doubtful[:SHOWN])}{more}."
-    ]
-
-
-def _only_guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
-    """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
-    if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
-        return []
-    solve = load_place(
-        "tidepool.engine.simulated.solver:solve"
-    )  # simulated models know the kinds, not the other way round
-    tried = (solve("solver", "", [Message("user", problem.question)], 0) for problem in problems[:TRIED])
-    if not problems or any(reply.truth != "guess" for reply in tried):
-        return []
-    return [
-        "The simulated solver knows no answers to these problems and guesses, whatever a prompt says: this tries out the files, and "
-        "finds no better prompt. A real model answers them, and so do built-in problems (docs/landscape.md)."
+        f"{len(doubtful):,} of {len(problems):,} problems have expected answers that no reply can match: {shown}{more}."
     ]

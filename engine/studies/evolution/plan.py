@@ -26,7 +26,7 @@ from tidepool.engine.studies.evolution.final_test import seed_rungs
 from tidepool.engine.studies.evolution.genome import QUESTION, fill_template, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
 from tidepool.engine.studies.evolution.grader import SOLUTIONS
-from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, warnings_about
+from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet
 from tidepool.engine.studies.evolution.rewrites import (
     MOST_FAILURES,
@@ -247,7 +247,8 @@ def plan(config: FrozenConfig) -> Plan:
         *((GEPA_NOTE,) if settings.strategy == "gepa" else ()),
         *reasoning_notes(settings),
     )
-    warnings = (*(f"Runs code on this machine: {code}." for code in code_of(config)), *warnings_about(config))
+    doubts = settings.frozen.notes if settings.frozen else ()
+    warnings = (*(f"Runs code on this machine: {code}." for code in code_of(settings)), *doubts)
     return Plan(expected.units, calls, notes, warnings, at_most=worst, call_cap=cap)
 
 

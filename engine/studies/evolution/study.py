@@ -34,10 +34,10 @@ class Evolution(Study):
         await story.play(run)
 
     def code(self) -> tuple[str, ...]:
-        return code_of(self.config)
+        return code_of(settings_of(self.config))
 
     def find_code(self, folders: Sequence[Path]) -> None:
-        find_code(self.config, folders)
+        find_code(settings_of(self.config), folders)
 
     def shape(self) -> list[str]:
         return plan.shape(self.config)

@@ -28,7 +28,7 @@ from tidepool.engine.run import create_batch, create_study, resume_batch, resume
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.branches import read_origin
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.scorer import ScorerProcess
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose.draft import Draft, draft_path, keep_draft, read_draft
@@ -256,11 +256,11 @@ def run_codes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The replies that the user's scorer would have been given."""
     seen: list[str] = []
 
-    async def note(process: ScorerProcess, reply: str, problem: Problem) -> dict[str, Any]:
+    async def note(marker: ScorerMarker, reply: str, problem: Problem) -> dict[str, Any]:
         seen.append(reply)
         return {"score": 1.0, "correct": True, "metrics": {}}
 
-    monkeypatch.setattr(ScorerProcess, "score", note)
+    monkeypatch.setattr(ScorerMarker, "score", note)
     monkeypatch.chdir(EXAMPLES)
     return seen
 

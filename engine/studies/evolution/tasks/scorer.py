@@ -18,9 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.studies.evolution.config import OWN_SCORER, EvolutionSettings
@@ -124,68 +123,71 @@ FAILURES_AT_FIRST = 10
 """marks that may fail before there is one: then the scorer is broken, and going on would buy replies for nothing"""
 
 
-class ScorerFailed(Exception):
-    """Of one reply, in words."""
+class ScorerMarker:
+    """Marks by the user's own function, one reply at a time. A worker that ended is started anew for the next reply; what it cannot
+    mark is missing, never wrong."""
 
+    def __init__(self, found: FoundScorer, seconds: float, pass_mark: float, notify: Callable[[str], None]) -> None:
+        self._found, self._seconds, self._pass_mark, self._notify = found, seconds, pass_mark, notify
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+        self._marked = self._failed = 0
 
-@dataclass(slots=True)
-class ScorerProcess:
-    """One reply at a time; a worker that ended is started anew for the next."""
-
-    found: FoundScorer
-    seconds: float
-    """for one reply"""
-    _process: asyncio.subprocess.Process | None = None
+    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
+        async with self._turn:
+            marks = await self.score(reply.text, problem)
+        if "error" in marks:
+            return self._missing(marks["error"])
+        self._marked += 1
+        score = marks["score"]
+        correct = score >= self._pass_mark if marks["correct"] is None else marks["correct"]
+        return Verdict(f"{score:g}", correct, reply.length, score, marks["metrics"])
 
     async def score(self, reply: str, problem: Problem) -> dict[str, Any]:
-        worker = self._process or await self._started()
+        """What the worker says of one reply; {"error": …} where it cannot."""
         about = {"question": problem.question, "answer": problem.answer, **problem.fields}
         request = {"reply": reply, "answer": problem.answer, "problem": about}
         try:
-            assert worker.stdin
+            worker = self._process or await self._start()
+            assert worker.stdin and worker.stdout
             worker.stdin.write(json.dumps(request).encode() + b"\n")
-            line = await self._line(worker, self.seconds + SPARE_SECONDS)
-            response: dict[str, Any] = json.loads(line)
+            async with asyncio.timeout(self._seconds + SPARE_SECONDS):
+                marks: dict[str, Any] = json.loads(await worker.stdout.readline())
+                return marks
         except (OSError, ValueError, TimeoutError):
             await self.close()
-            raise ScorerFailed("its process ended before it had a mark") from None
+            return {"error": f"its process ended, or it took longer than {self._seconds:g} seconds"}
         except asyncio.CancelledError:  # its answer would be taken for that to the next reply
             self._kill()
             raise
-        if "error" in response:
-            raise ScorerFailed(response["error"])
-        return response
 
-    async def _started(self) -> asyncio.subprocess.Process:
-        worker = await asyncio.create_subprocess_exec(
-            *self.found.command(self.seconds),
+    async def _start(self) -> asyncio.subprocess.Process:
+        self._process = worker = await asyncio.create_subprocess_exec(
+            *self._found.command(self._seconds),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            cwd=self.found.path.parent,
+            cwd=self._found.path.parent,
             start_new_session=True,
             limit=LONGEST_LINE,
         )
-        self._process = worker
-        try:
-            if await self._line(worker, LOAD_SECONDS) == READY:
-                return worker
-        except TimeoutError:
-            pass
-        await self.close()
-        raise ScorerFailed("it cannot be loaded any more")
-
-    async def _line(self, worker: asyncio.subprocess.Process, seconds: float) -> bytes:
-        """Empty where the worker ended: with -14 it was its own alarm."""
         assert worker.stdout
-        async with asyncio.timeout(seconds):  # on Python 3.11 `wait_for` loses a cancellation that comes with the line
-            line = await worker.stdout.readline()
-        async with asyncio.timeout(SPARE_SECONDS):
-            ended = await worker.wait() if not line else None
-        if ended == -signal.SIGALRM:
-            await self.close()
-            raise ScorerFailed(f"it took longer than {self.seconds:g} seconds")
-        return line
+        async with asyncio.timeout(LOAD_SECONDS):
+            if await worker.stdout.readline() != READY:
+                raise OSError
+        return worker
+
+    def _missing(self, why: str) -> Unmarked:
+        self._failed += 1
+        name = self._found.path.name
+        if self._failed == 1:
+            self._notify(f"The scorer {name} could not mark a reply, whose mark is missing: {why}.")
+        if not self._marked and self._failed >= FAILURES_AT_FIRST:
+            raise RunError(
+                f"The scorer {name} has failed {self._failed} times and never marked a reply: {why}. "
+                "Mend the file and run the study anew: a batch keeps the scorer that it began with."
+            )
+        return Unmarked(why)
 
     async def close(self) -> None:
         if (worker := self._process) is not None:
@@ -198,43 +200,6 @@ class ScorerProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process = None
-
-
-class ScorerMarker:
-    """Marks by the user's own function: what it cannot mark is missing, never wrong."""
-
-    def __init__(self, process: ScorerProcess, pass_mark: float, notify: Callable[[str], None]) -> None:
-        self._process = process
-        self._pass_mark = pass_mark
-        self._notify = notify
-        self._turn = asyncio.Lock()
-        self._marked = self._failed = 0
-
-    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
-        async with self._turn:
-            try:
-                marks = await self._process.score(reply.text, problem)
-            except ScorerFailed as error:
-                return self._missing(str(error))
-        self._marked += 1
-        score = marks["score"]
-        correct = score >= self._pass_mark if marks["correct"] is None else marks["correct"]
-        return Verdict(f"{score:g}", correct, reply.length, score, marks["metrics"])
-
-    def _missing(self, why: str) -> Unmarked:
-        self._failed += 1
-        name = self._process.found.path.name
-        if self._failed == 1:
-            self._notify(f"The scorer {name} could not mark a reply, whose mark is missing: {why}.")
-        if not self._marked and self._failed >= FAILURES_AT_FIRST:
-            raise RunError(
-                f"The scorer {name} has failed {self._failed} times and never marked a reply: {why}. "
-                "Mend the file and run the study anew: a batch keeps the scorer that it began with."
-            )
-        return Unmarked(why)
-
-    async def close(self) -> None:
-        await self._process.close()
 
 
 def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> EvolutionSettings:
@@ -255,18 +220,16 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
     return settings
 
 
-def code_of(config: FrozenConfig) -> tuple[str, ...]:
+def code_of(settings: EvolutionSettings) -> tuple[str, ...]:
     """What it runs on this machine, in words."""
-    settings = cast(EvolutionSettings, config.settings)
     if not is_own(settings.scorer):
         return ()
     name, digest = settings.scorer.removeprefix(NOT_TRUSTED), settings.scorer_sha256[:16]
     return (f"the scorer {name} (sha256 {digest}...), which can read your keys and files",)
 
 
-def find_code(config: FrozenConfig, folders: Sequence[Path]) -> None:
+def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:
     """From then on this process may run it."""
-    settings = cast(EvolutionSettings, config.settings)
     if is_own(settings.scorer):
         found = find_scorer(settings.scorer, folders, settings.scorer_sha256)
         try_to_load(found, settings.marking_seconds)

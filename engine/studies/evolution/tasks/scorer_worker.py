@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -70,14 +71,12 @@ def load_scorer(path: Path, function: str, expected: str) -> tuple[Callable[...,
     score = getattr(module, function)
     if not callable(score) or inspect.iscoroutinefunction(score):
         raise TypeError(f"{function} is no plain function")
-    parameters = list(inspect.signature(score).parameters.values())
-    if any(one.kind == one.VAR_POSITIONAL for one in parameters):
-        return score, True
-    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    needed = sum(one.default is one.empty for one in places)
-    if needed > 3 or len(places) < 2:
-        raise TypeError(f"{function} must take (reply, answer) or (reply, answer, problem)")
-    return score, needed == 3 or "problem" in [one.name for one in places[2:3]]
+    signature = inspect.signature(score)
+    for arguments in (3, 2):
+        with suppress(TypeError):
+            signature.bind(*range(arguments))
+            return score, arguments == 3
+    raise TypeError(f"{function} must take (reply, answer) or (reply, answer, problem)")
 
 
 def marks(returned: Any) -> dict[str, Any]:

@@ -42,30 +42,16 @@ async def test_labels_of_a_table_are_searched_on_and_judged(tmp_path: Path, data
     assert found["champion"]["validation_problems"] == 10
     read = query(database, "SELECT DISTINCT extracted FROM answers WHERE correct")
     assert set(read) == {("positive",), ("negative",)}
-    told_before = "2 problems of train.csv stand in test.csv as well: left out of the search."
     short, freed = (row[0] for row in query(database, "SELECT message FROM log WHERE level = 'warning'"))
-    assert freed == told_before and "validation_problems = 20" in short
+    assert freed == "Problems of train.csv that stand in test.csv too: 2, left out of the search."
+    assert short.startswith("There are fewer different problems")
     assert "answered problems of train.csv and test.csv (10 problems for training" in told(database)
 
 
-GUESSED = "knows no answers to these problems"
-
-
-@pytest.mark.parametrize(
-    ("question", "keys", "warned"),
-    [
-        ("Is it so, {n}?", {}, [GUESSED]),
-        ("Is it so, {n}?\nAnswer with one of: yes, no.", {}, []),
-        ("Is it so, {n}?", {"seed_prompts": ["Answer yes or no."], "model": "gpt4o_mini", "mutator": "gpt4o_mini"}, []),
-        ("How much is {n}?", {"task": "text"}, [GUESSED]),
-    ],
-)
-def test_what_measures_nothing_is_said_before_the_run(
-    question: str, keys: dict[str, Any], warned: list[str], tmp_path: Path
-) -> None:
-    lines = [{"question": question.format(n=n), "answer": "yes" if n % 2 else "no"} for n in range(8)]
+@pytest.mark.parametrize(("keys", "warned"), [({}, True), ({"task": "label"}, False), ({"model": "gpt4o_mini"}, False)])
+def test_what_measures_nothing_is_said_before_the_run(keys: dict[str, Any], warned: bool, tmp_path: Path) -> None:
+    lines = [{"question": f"Is it so, {n}?", "answer": "yes" if n % 2 else "no"} for n in range(8)]
     (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    settings = EvolutionSettings.model_validate({"problems": "own.jsonl", "task": "label", **keys})
+    settings = EvolutionSettings.model_validate({"problems": "own.jsonl", **keys})
     frozen = with_problems(settings, 1, tmp_path).frozen
-    assert frozen is not None and len(frozen.notes) == len(warned)
-    assert all(words in note for words, note in zip(warned, frozen.notes, strict=True))
+    assert frozen is not None and any("knows no answers" in note for note in frozen.notes) is warned

@@ -7,10 +7,7 @@ import pytest
 
 from tests.engine.studies.evolution.problems.taking import config, everything, refusal, taken, written
 from tidepool.engine.config.freezing import load_frozen
-from tidepool.engine.config.toml_files import FILE_CACHE
-from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
-from tidepool.engine.studies.evolution.problems import intake
-from tidepool.engine.studies.evolution.problems.intake import fold_question
+from tidepool.engine.studies.evolution.inputs import fold_question, problems_of, settings_of
 from tidepool.engine.studies.study import study_from
 
 ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
@@ -27,13 +24,8 @@ def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp
     found = taken(tmp_path, max_problems=100, validation_problems=15)
     assert (len(found.training), len(found.validation)) == (15, 15)
     assert len(everything(found)) == 30
-    assert found.notes[0] == (
-        "There are fewer different problems than asked for (max_problems = 100). "
-        "The study uses 15 to search by, 15 held out."
-    )
-    by_default = taken(tmp_path, max_problems=100).notes[0]
-    assert "(max_problems = 100, validation_problems = 100 by default)" in by_default
-    assert by_default.endswith("The study uses 15 to search by, 15 held out.")
+    fewer = "There are fewer different problems than asked for. The study uses 15 to search by, 15 held out."
+    assert found.notes == [fewer]
     assert not [note for note in taken(tmp_path).notes if "fewer" in note], "nobody asked for the defaults"
     assert [one.question for one in found.training] != [row["question"] for row in ROWS[:15]]
 
@@ -41,22 +33,22 @@ def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp
 def test_columns_are_named_by_the_config_and_the_rest_is_kept(tmp_path: Path) -> None:
     row = {
         "prompt": "Who?",
-        "answers": {"text": ["Ada", "Bob"]},
+        "name": "Bob",
         "tests": [1, 2],
         "n": float("nan"),
         "long": "x" * 30_000,
     }
     written(tmp_path, "all.jsonl", [row, {**row, "prompt": "Whom?"}])
-    found = taken(tmp_path, fields={"question": "prompt", "answer": "answers.text.1", "checks": "tests"})
+    found = taken(tmp_path, fields={"question": "prompt", "answer": "name"})
     assert everything(found) == {"Who?": "Bob", "Whom?": "Bob"}
-    assert found.training[0].fields == {"checks": [1, 2], "tests": [1, 2]}
+    assert found.training[0].fields == {"tests": [1, 2]}
     assert found.notes == ["Columns that are too large to be kept with their problems are left out: long."]
 
 
 def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
-    rows = [{"context": f"It is {n}.", "question": "How much?", "answer": n, "q.x": "dot", "ok": True} for n in (1, 2)]
+    rows = [{"context": f"It is {n}.", "question": "How much?", "answer": n, "q x": "dot", "ok": True} for n in (1, 2)]
     written(tmp_path, "all.jsonl", rows)
-    found = taken(tmp_path, question_template="{context}\n\n{question} {{{q.x}}} {ok}")
+    found = taken(tmp_path, question_template="{context}\n\n{question} {{{q x}}} {ok}")
     assert everything(found) == {f"It is {n}.\n\nHow much? {{dot}} true": str(n) for n in (1, 2)}
 
 
@@ -64,9 +56,7 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
     ("settings", "key", "words"),
     [
         ({"fields": {"question": "prompt"}}, "fields", 'line 1: no "prompt". It has question, answer, deep'),
-        ({"fields": {"checks": "tests"}}, "fields", 'no "tests". It has question, answer, deep'),
-        ({"fields": {"answer": "deep"}}, "fields", 'fields = { answer = "deep.0" }'),
-        ({"fields": {"answer": "deep.7"}}, "problems", '"deep.7" is empty (null)'),
+        ({"fields": {"answer": "deep"}}, "fields", '"deep" must be text or a number'),
         ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
         ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
         ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
@@ -142,10 +132,9 @@ def test_what_stands_in_both_files_stays_with_the_judge(tmp_path: Path) -> None:
     found = taken(tmp_path, "train.jsonl", max_problems=20, judge_from="test.jsonl")
     assert [len(found.training), len(found.validation)] == [9, 5]
     assert found.notes == [
-        "There are fewer different problems than asked for (max_problems = 20, validation_problems = 100 by default). "
-        "The study uses 9 to search by, 5 held out.",
-        "2 problems of train.jsonl stand in it before, and count once (line 13, line 14).",
-        "3 problems of train.jsonl stand in test.jsonl as well: left out of the search.",
+        "There are fewer different problems than asked for. The study uses 9 to search by, 5 held out.",
+        "Problems of train.jsonl that stand in it twice, and count once: 2 (line 13, line 14).",
+        "Problems of train.jsonl that stand in test.jsonl too: 3, left out of the search.",
     ]
 
 
@@ -153,7 +142,7 @@ def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> Non
     contradiction = [{"question": "Odd?", "answer": "yes"}, {"question": "odd", "answer": "no"}]
     written(tmp_path, "all.jsonl", [*rows("q", 4), *contradiction])
     found = taken(tmp_path)
-    assert found.notes == ["1 question of all.jsonl has two different answers: left out (line 6)."]
+    assert found.notes == ["Problems of all.jsonl that have two answers: left out: 1 (line 6)."]
     assert not any("dd" in one.question for one in (*found.training, *found.validation))
 
 
@@ -182,18 +171,3 @@ def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:
     again = load_frozen(frozen.to_json())
     assert problems_of(again) == problems_of(frozen)
     assert problems_of(again).training[0].fields == {"source": {"page": 3}}
-
-
-def test_a_form_reads_a_file_again_only_when_it_or_its_columns_have_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    rows_of = intake.rows_of
-    monkeypatch.setattr(intake, "rows_of", lambda file, name: read.append(name) or rows_of(file, name))
-    monkeypatch.setattr(FILE_CACHE, "most", 1)
-    written(tmp_path, "all.jsonl", ROWS)
-    first = taken(tmp_path)
-    assert taken(tmp_path) == first and taken(tmp_path, max_problems=3).training != first.training and len(read) == 1
-    assert everything(taken(tmp_path, fields={"question": "answer"})) != everything(first) and len(read) == 2
-    written(tmp_path, "all.jsonl", ROWS[:20])
-    assert len(everything(taken(tmp_path))) == 20 and len(read) == 3

@@ -26,7 +26,6 @@ from tidepool.engine.studies.evolution.tasks.scorer import (
     MOST_BYTES,
     WHERE,
     ScorerMarker,
-    ScorerProcess,
     find_scorer,
     try_to_load,
 )
@@ -70,11 +69,11 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     return move
 
 
-def found(folder: Path, source: str, function: str = "mark") -> ScorerProcess:
-    (folder / "score.py").write_text(source)
-    scorer = find_scorer(f"score.py:{function}", [folder])
+def marker_of(folder: Path, notify: Callable[[str], None]) -> ScorerMarker:
+    (folder / "score.py").write_text(TABLE)
+    scorer = find_scorer("score.py:mark", [folder])
     try_to_load(scorer, 0.5)
-    return ScorerProcess(scorer, 0.5)
+    return ScorerMarker(scorer, 0.5, 0.7, notify)
 
 
 def given(text: str) -> SolverReply:
@@ -85,6 +84,7 @@ def said(mark: Verdict | Unmarked) -> Any:
     return mark.why if isinstance(mark, Unmarked) else (mark.correct, mark.score, dict(mark.metrics))
 
 
+ENDED = "its process ended, or it took longer than 0.5 seconds"
 SAID = {
     "yes": (True, 1.0, {}),
     "share": (False, 0.25, {}),
@@ -101,15 +101,15 @@ SAID = {
     "empty": 'ValueError: its dictionary has no "score", only nothing',
     "infinite": "ValueError: ratio is inf",
     "unknown": "KeyError: 'unknown'",
-    "exit": "its process ended before it had a mark",
-    "sleep": "it took longer than 0.5 seconds",
+    "exit": ENDED,
+    "sleep": ENDED,
     "yes, after all that": "KeyError: 'yes, after all that'",
 }
 
 
 async def test_what_a_scorer_says_is_a_mark_and_what_it_cannot_say_is_missing_and_told_once(tmp_path: Path) -> None:
     told: list[str] = []
-    marker = ScorerMarker(found(tmp_path, TABLE), 0.7, told.append)
+    marker = marker_of(tmp_path, told.append)
     problem = Problem("How much?", "42", {"level": 3})
     marks = await asyncio.gather(*(marker.mark(given(reply), problem) for reply in SAID))
     await marker.close()
@@ -118,7 +118,7 @@ async def test_what_a_scorer_says_is_a_mark_and_what_it_cannot_say_is_missing_an
 
 
 async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tmp_path: Path) -> None:
-    marker = ScorerMarker(found(tmp_path, TABLE), 0.7, lambda words: None)
+    marker = marker_of(tmp_path, lambda words: None)
     for _ in range(FAILURES_AT_FIRST - 1):
         assert isinstance(await marker.mark(given("two"), Problem("", "1", {"level": 1})), Unmarked)
     with pytest.raises(RunError, match="failed 10 times and never marked a reply: ValueError"):
