@@ -47,10 +47,8 @@ QUICK, LONGEST = 0.05, 1.0
 """seconds of processor time: what is quick is not looked at closer; nothing takes longest"""
 
 
-def _rewrite_guard(task: str, *answers: str) -> Reader:
-    guard = Guard(
-        task, ("positive", "negative"), [Problem("How many apples are in the old basket?", a) for a in answers]
-    )
+def _rewrite_guard(*answers: str) -> Reader:
+    guard = Guard([Problem("How many apples are in the old basket?", a) for a in answers])
     return lambda text: guard.refuses(rewrites.read_rewrite(text, "Why?").text, "Answer.")
 
 
@@ -73,9 +71,9 @@ READERS: dict[str, Reader] = {
     "keywords": rewards.keyword,
     "encoder": lambda text: rewards.HashingEncoder().encode([text]),
     "rewritten query": lambda text: operators.read_rewrite(text, "Why?"),
-    "guard of numbers": _rewrite_guard("number", "72", "1234"),
-    "guard of labels": _rewrite_guard("label", "positive", "negative"),
-    "guard of words": _rewrite_guard("text", "in Rome", "old Paris"),
+    "guard of numbers": _rewrite_guard("72", "1234"),
+    "guard of labels": _rewrite_guard("positive", "negative"),
+    "guard of words": _rewrite_guard("in Rome", "old Paris"),
     "prompt": lambda text: genome.join_segments(genome.split_segments(text)),
     "parts of a prompt": genome.parts,
     **{name: partial(_detector, name) for name in DETECTORS},

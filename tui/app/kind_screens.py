@@ -106,8 +106,8 @@ SCREENS: Mapping[str, KindScreens] = {
             ("Search", "problems strategy population_size max_generations max_problems validation_problems"),
             ("Problems", "task labels fields question_template judge_from samples"),
             ("Marking", "rubric scorer pass_mark marking_seconds"),
-            ("Honesty", "racing seed_final random_baseline guards"),
-            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts material few_shot"),
+            ("Honesty", "racing seed_final random_baseline"),
+            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts few_shot"),
             ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),
         ),
         who=(

@@ -91,12 +91,7 @@ class EvolutionSettings(Section):
         default_factory=list, examples=[["Think step by step.", "Answer with a number."]], max_length=10_000
     )
     """prompts to start from; else some fifty that come with Tidepool. A prompt with {question} is the whole message; or { system = "…",
-    user = "…{question}…" }; {names} of columns are filled in"""
-    material: Literal["", "own", "built-in", "both"] = ""
-    """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
-    seed_prompts, else built-in"""
-    guards: bool = True
-    """rewrites that tell an answer or quote a problem are refused; false: they are let through"""
+    user = "…{question}…" }; {names} of columns are filled in. Mutation inserts sentences of these prompts"""
     few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
@@ -166,8 +161,6 @@ class EvolutionSettings(Section):
     seed is the one that the search itself left over, and the gain is overstated"""
     random_baseline: bool = False
     """after the search, a random search with as many calls stands beside it"""
-    detailed_performance_logging: bool = False
-    """true: the log says of every generation how long it took, its pace, calls in flight, cache, tokens and money"""
     frozen: FrozenProblems | None = None
     """the file's problems; Tidepool fills this in"""
 

@@ -16,7 +16,6 @@ from typing import Any
 from tidepool.engine.call import stream
 from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.recording import PerformanceLog
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.config import EvolutionSettings, WeightSettings
 from tidepool.engine.studies.evolution.fitness import (
@@ -246,10 +245,9 @@ class Evaluator:
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
         self.showable = grader.builder.showable(settings.few_shot)
-        self.guard = Guard(settings.task, settings.labels, problems, settings.guards)
+        self.guard = Guard(problems)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
-        self.performance = PerformanceLog(run.context) if settings.detailed_performance_logging else None
         self._letter = letter
         """g: the search of the study; another one leaves no genomes in the file"""
         self._calls_reported = 0
@@ -411,8 +409,6 @@ class Evaluator:
         if any(not entrant.unit.settled for entrant in entrants):
             figures = f"best {record.best:.3f}, mean {record.mean:.3f}, diversity {record.diversity:.2f}"
             self.run.log("info", f"Generation {generation}: {figures}, {record.calls:,} calls.")
-            if self.performance:
-                self.performance.write(f"generation {generation}")
 
     def _save_genome(self, genome: Genome, judged: Candidate) -> None:
         """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""

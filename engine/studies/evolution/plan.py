@@ -8,7 +8,6 @@ from functools import cached_property
 
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
-from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.runtime.plans import (
     EXPECTED,
     MOST,
@@ -26,7 +25,6 @@ from tidepool.engine.studies.evolution.final_test import seed_rungs
 from tidepool.engine.studies.evolution.genome import QUESTION, fill_template, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
 from tidepool.engine.studies.evolution.grader import SOLUTIONS
-from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet
 from tidepool.engine.studies.evolution.rewrites import (
     MOST_FAILURES,
@@ -236,8 +234,7 @@ NOTE = (
 GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown together."
 
 
-def plan(config: FrozenConfig) -> Plan:
-    settings, problems = settings_of(config), problems_of(config)
+def plan(settings: EvolutionSettings, problems: ProblemSet) -> Plan:
     expected = SearchPlan(settings, problems, EXPECTED)
     calls = expected.expected()
     worst, cap = SearchPlan(settings, problems, MOST).most()
@@ -261,9 +258,3 @@ def _data(settings: EvolutionSettings, problems: ProblemSet) -> str:
         f"Problems of {one_line(problems.name, 60)}: {len(problems.training):,} to search by, {len(problems.validation):,} held out; "
         f"{'marked by a scorer' if settings.scorer else f'task {task}'}, such as: {one_line(first.question, 70)}{answer}"
     )
-
-
-def shape(config: FrozenConfig) -> list[str]:
-    """How many prompts there can be."""
-    size, most = settings_of(config).population_size, settings_of(config).max_generations
-    return [f"{size:,} prompts × at most {most:,} generations = {size * most:,}"]

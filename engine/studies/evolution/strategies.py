@@ -26,14 +26,11 @@ def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
 
 
 def material_of(settings: EvolutionSettings) -> Material:
-    """What mutation inserts: sentences of seed prompts, and nothing that the user did not write unless he says so."""
+    """What mutation inserts: sentences of the user's seed prompts where there are some, else of those of Tidepool."""
     split_prompts = [split_frame(genome_from(prompt).segments) for prompt in settings.seed_prompts]
-    own = tuple(segment for free, _ in split_prompts for segment in free)
-    built_in = () if own and settings.material == "own" else segment_pool()
-    segments = tuple(dict.fromkeys((*(() if settings.material == "built-in" else own), *built_in)))
-    return Material(
-        segments, tuple(frame for _, frame in split_prompts) if any(frame for _, frame in split_prompts) else ()
-    )
+    own = dict.fromkeys(segment for free, _ in split_prompts for segment in free)
+    frames = [frame for _, frame in split_prompts]
+    return Material(tuple(own) or segment_pool(), tuple(frames) if any(frames) else ())
 
 
 def founders(evaluator: Evaluator, material: Material) -> list[Genome]:

@@ -1,16 +1,22 @@
-"""Prompt evolution: the running half."""
+"""Prompt evolution: search on training problems, then an honest word on held-out ones."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from tidepool.engine.config.sections import Config
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
-from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import Plan
-from tidepool.engine.studies.evolution import plan, story
-from tidepool.engine.studies.evolution.gepa import require_extra
-from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
-from tidepool.engine.studies.evolution.records import ACCURACY
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.studies.evolution.evaluator import Evaluator, Numbering
+from tidepool.engine.studies.evolution.final_test import best_seed, by_problem, compare, examine, portrait, score
+from tidepool.engine.studies.evolution.gepa import gepa_search, require_extra
+from tidepool.engine.studies.evolution.grader import Grader, open_marker
+from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, with_problems
+from tidepool.engine.studies.evolution.plan import plan
+from tidepool.engine.studies.evolution.records import ACCURACY, RESULT, VALIDATION, counted_reasons
+from tidepool.engine.studies.evolution.rewrites import ACCEPTED
+from tidepool.engine.studies.evolution.strategies import search, search_at_random
 from tidepool.engine.studies.evolution.tasks.scorer import code_of, find_code, with_code_frozen
 from tidepool.engine.studies.evolution.width import with_limits, with_sizes
 from tidepool.engine.studies.study import Study
@@ -20,18 +26,64 @@ class Evolution(Study):
     @classmethod
     def freeze(cls, config: Config, folder: Path | None) -> Config:
         settings = with_code_frozen(with_sizes(settings_of(config)), folder)
-        if not settings.material:
-            settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
         if settings.strategy == "gepa":
             require_extra()
         settings = with_problems(settings, config.batch.seed, folder)
         return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
 
     def plan(self) -> Plan:
-        return plan.plan(self.config)
+        return plan(settings_of(self.config), problems_of(self.config))
 
     async def play(self, run: BatchRun) -> None:
-        await story.play(run)
+        settings = settings_of(self.config)
+        async with open_marker(run, settings) as marker:
+            await self._evolve(run, Grader(run, settings, marker, problems_of(self.config).training))
+
+    async def _evolve(self, run: BatchRun, grader: Grader) -> None:
+        settings, problems = settings_of(self.config), problems_of(self.config)
+        for split, group in (("search", problems.training), ("judge", problems.validation)):
+            for number, problem in enumerate(group):  # kept once, for the answers to name them
+                run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
+        evaluator = Evaluator(run, settings, problems.training, grader, Numbering())
+        evaluator.units_ahead = self.plan().units
+        stopped_by = await (gepa_search if settings.strategy == "gepa" else search)(evaluator)
+        evaluator.units_ahead, search_calls = 0, evaluator.calls
+        baseline = await best_seed(evaluator)
+        baseline_calls = evaluator.calls - search_calls
+        rival = evaluator.fork("r") if settings.random_baseline else None
+        if rival is not None:
+            await search_at_random(rival, search_calls)
+        champion, drawn = evaluator.leader(), rival.leader() if rival else None
+        marks = await examine(evaluator, [champion, baseline, *([drawn] if drawn else [])], problems.validation)
+        champion_marks, baseline_marks = (marks[finalist.genome.key] for finalist in (champion, baseline))
+        refused = {reason: count for reason, count in evaluator.rewrites.most_common() if reason != ACCEPTED}
+        if refused:
+            run.log("info", f"Rewrites refused: {counted_reasons(refused)}.")
+        result = {
+            "champion": portrait(champion, champion_marks, problems.training),
+            "baseline": portrait(baseline, baseline_marks, problems.training),
+            **compare(by_problem(champion_marks), by_problem(baseline_marks)),
+            "stopped_by": stopped_by,
+            "calls_saved_by_racing": evaluator.calls_saved,
+            "search_calls": search_calls,
+            "baseline_calls": baseline_calls,
+            "rewrites": evaluator.rewrites.total(),
+            "refused_rewrites": refused,
+            "random_search": None,
+        }
+        if rival and drawn:
+            random_marks = marks[drawn.genome.key]
+            result["random_search"] = {
+                **portrait(drawn, random_marks, problems.training),
+                "calls": rival.calls,
+                **compare(by_problem(champion_marks), by_problem(random_marks)),
+            }
+        # How the champion did on each held-out problem, so that batches can be compared problem by problem.
+        questions = sha256("\x1f".join(problem.question for problem in problems.validation).encode()).hexdigest()
+        scores = [score(replies) for replies in by_problem(champion_marks)]
+        run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": scores})
+        run.ledger.put_finding(RESULT, result)
+        run.reason = stopped_by
 
     def code(self) -> tuple[str, ...]:
         return code_of(settings_of(self.config))
@@ -40,7 +92,9 @@ class Evolution(Study):
         find_code(settings_of(self.config), folders)
 
     def shape(self) -> list[str]:
-        return plan.shape(self.config)
+        """How many prompts there can be."""
+        size, most = settings_of(self.config).population_size, settings_of(self.config).max_generations
+        return [f"{size:,} prompts × at most {most:,} generations = {size * most:,}"]
 
     def values_planned(self) -> PlannedBatch:
         settings = settings_of(self.config)

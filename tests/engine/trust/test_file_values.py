@@ -83,11 +83,10 @@ CONFIG_VALUES = (
     FileValue("simulation", "context_file entity_file entity_ids", Rule.DATA, _TAKEN_IN),
     FileValue("evolution", "strategy model models mutator proposals preset async_batch_size max_concurrent_requests "
               "genome_batch_size max_concurrent_genomes rate_limit_per_minute async_timeout dynamic enable_async_evaluation "
-              "population_size max_generations seed_prompts material guards few_shot fields question_template task judge rubric "
+              "population_size max_generations seed_prompts few_shot fields question_template task judge rubric "
               "labels max_problems validation_problems pass_mark marking_seconds samples temperature "
               "max_tokens reasoning_effort max_reasoning_tokens selection crossover crossover_rate mutation_rate elite_size "
-              "weights target_fitness stagnation max_calls racing seed_final random_baseline "
-              "detailed_performance_logging frozen", Rule.DATA, _ASKED),
+              "weights target_fitness stagnation max_calls racing seed_final random_baseline frozen", Rule.DATA, _ASKED),
     FileValue("evolution", "problems judge_from", Rule.DATA, _TAKEN_IN),
     FileValue("evolution", "scorer scorer_sha256", Rule.OWN, "has code run on this machine"),
     FileValue("mutation", "target mutator encoder judge reward success heldout learner num_processes num_steps num_env_steps "

@@ -130,7 +130,7 @@ def test_no_operator_loses_or_moves_a_placeholder_to_another_prompt() -> None:
     ],
 )
 def test_a_rewrite_keeps_the_placeholders(rewrite: str, refused: str | None) -> None:
-    assert Guard("number", (), (PROBLEM,)).refuses(rewrite, FRAMED) == refused
+    assert Guard((PROBLEM,)).refuses(rewrite, FRAMED) == refused
 
 
 async def test_prompts_around_the_question_evolve(database: Path) -> None:

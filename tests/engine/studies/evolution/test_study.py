@@ -16,7 +16,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.evolution.inputs import problems_of
-from tidepool.engine.studies.evolution.plan import plan
+from tidepool.engine.studies.study import study_from
 
 GSM8K = [
     {
@@ -69,7 +69,7 @@ def test_a_mistake_is_told_before_anything_runs(settings: dict[str, Any], word: 
 @pytest.mark.parametrize("strategy", ["genetic", "reflective", "random", "gepa"])
 async def test_the_plan_is_the_most_it_takes(strategy: str, database: Path) -> None:
     config = study(strategy=strategy, random_baseline=True, max_generations=3, service="live")
-    planned = plan(freeze(config, database))
+    planned = study_from(freeze(config, database)).plan()
     summary = await run(config, database)
     most = sum(calls.calls for calls in planned.calls)
     assert 0.6 * most <= summary["calls"]["total"] <= 1.05 * most
@@ -179,7 +179,9 @@ async def test_an_unfinished_run_has_a_leader_but_no_honest_word_on_it_yet(datab
     control, listener = _stopping_after(250)
     await run_batch(study(service="live"), database, control=control, on_event=listener)
     summary = summarise(database, "last")
-    assert summary["units"]["total"] == plan(freeze(study(), Path())).units, "an estimate, until the search is over"
+    assert summary["units"]["total"] == study_from(freeze(study(), Path())).plan().units, (
+        "an estimate, until the search is over"
+    )
     found = summary["statistics"]
     assert found["champion"]["fitness"] >= found["baseline"]["fitness"]
     assert found["champion"]["validation_accuracy"] is None and found["p_value"] is None
@@ -215,17 +217,3 @@ async def test_when_nothing_is_answered_the_batch_fails_and_says_so(database: Pa
     assert (summary["status"], summary["reason"]) == ("failed", "unanswered")
     assert len(summary["statistics"]["generations"]) == 1
     assert summary["statistics"]["champion"]["validation_accuracy"] is None
-
-
-async def test_detailed_performance_logging_tells_every_generation(database: Path) -> None:
-    await run(study(max_generations=2, detailed_performance_logging=True), database)
-    told = [line for (line,) in query(database, "SELECT message FROM log") if line.startswith("Performance of ")]
-    assert [line.partition(":")[0] for line in told] == [
-        "Performance of generation 0",
-        "Performance of generation 1",
-        "Performance of what followed the search",
-        "Performance of the run",
-    ]
-    *calls, whole = [int(line.split(", ")[1].split()[0].replace(",", "")) for line in told]
-    assert sum(calls) == whole == query(database, "SELECT count(*) FROM call")[0][0]
-    assert all("in flight on average" in line and "from the cache" in line and "tokens" in line for line in told)

@@ -11,10 +11,10 @@ from tests.support.state import query
 from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
-from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker, judge_request, judge_system
 from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
+from tidepool.engine.studies.study import study_from
 
 JUDGED: dict[str, Any] = {
     "task": "judge",
@@ -91,7 +91,7 @@ async def test_judgements_are_a_wave_of_their_own_and_what_is_lost_buys_nothing_
     lost = query(database, "SELECT count(*) FROM answer WHERE correct IS NULL AND details LIKE '%judge%'")[0][0]
     failed = query(database, "SELECT count(*) FROM call WHERE step LIKE '%/judge' AND status = 'failed'")[0][0]
     assert lost >= failed
-    planned = plan(freeze(config, database))
+    planned = study_from(freeze(config, database)).plan()
     assert sum(one.calls for one in planned.calls if one.model == "simulated:judge") * 2 == sum(
         one.calls for one in planned.calls
     )
