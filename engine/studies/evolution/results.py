@@ -1,4 +1,4 @@
-"""Prompt evolution: the reading half.
+"""Prompt evolution: the reading half. Statistics, report and methods of a batch, and the comparison of several.
 
 Batches of one seed and one problem set have the same held-out problems, so they are compared problem by problem; others are
 two samples. Runs of one config over several seeds are compared seed by seed. Either way the champions were chosen on training
@@ -6,26 +6,82 @@ problems only.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import Contrast, stratified
+from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS, Contrast, stratified
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.reports.blocks import Block, Cell, Figure, Headline, KindMethods, Number
+from tidepool.engine.reports.blocks import (
+    COUNTS,
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Headline,
+    KindMethods,
+    Number,
+    PValue,
+    Series,
+    Words,
+    counted,
+    line,
+    listing,
+    sampling,
+    table,
+    text_of,
+)
 from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
-from tidepool.engine.studies.evolution import methods, report, statistics
-from tidepool.engine.studies.evolution.records import ACCURACY, RESULT, VALIDATION, Scores, by_problem_contrast
+from tidepool.engine.studies.evolution.genome import QUESTION
+from tidepool.engine.studies.evolution.records import (
+    ACCURACY,
+    RESULT,
+    ROLES,
+    VALIDATION,
+    Scores,
+    by_problem_contrast,
+    counted_reasons,
+)
 from tidepool.engine.studies.evolution.replies import mistakes
-from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
+from tidepool.engine.studies.evolution.statistics import (
+    ByModel,
+    EvolutionStatistics,
+    Portrait,
+    RandomSearch,
+    evolution_statistics,
+)
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.summary import finding
+from tidepool.storage.text import one_line
 from tidepool.storage.transfer.tables import ExportContents
 
 CALLS = "calls"
+CHAMPION = "champion"
+MOST_GENERATIONS = 12
+SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
+SPREAD = (
+    "The band is Student's 95 % interval of the mean over the generation's prompts. The best is one prompt, picked by this very "
+    "figure: without an interval."
+)
+STRATEGIES = {
+    "genetic": "by a genetic algorithm",
+    "reflective": "by reflection: the mutator saw failed problems with the replies and proposed better instructions",
+    "gepa": "by the package gepa",
+    "random": "by random search",
+}
+HELD_OUT = (
+    "The champion, the fittest prompt on the training problems, and the best seed prompt were compared on {problems} held out from the "
+    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals, graded scores Student's; with several replies a "
+    "problem, the number of independent replies was estimated from the spread between problems. The difference was taken problem by "
+    "problem, with Student's interval and test, or Bonett and Price's where few problems differed; problems that one of them was not "
+    "answered were left out. Fitness and accuracy in training decided which prompts went on, so they flatter the best."
+)
+
+
+ONE_EACH = "One figure of each generation: without an interval."
 
 
 class EvolutionResults(Results):
@@ -49,10 +105,21 @@ class EvolutionResults(Results):
         )
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return statistics.statistics(connection, batch, config)
+        return evolution_statistics(connection, batch["number"], config.sections["evolution"]).as_json()
 
     def blocks(self, statistics: Statistics) -> list[Block]:
-        return report.blocks(statistics)
+        if not statistics["generations"]:
+            return [Words("no generation is judged yet")]
+        stats = EvolutionStatistics.from_json(statistics)
+        finalists = {ROLES[role]: row for role in ROLES if (row := getattr(stats, role))}
+        return [
+            *_verdicts(stats),
+            *_finalists(stats, finalists),
+            *_problems(stats),
+            table("the search", ("", ""), list(_search(stats)), left=2),
+            *_prompts(finalists),
+            *_drawn(stats, finalists),
+        ]
 
     def headline(self, statistics: Statistics) -> Headline | None:
         generations = statistics["generations"]
@@ -65,7 +132,16 @@ class EvolutionResults(Results):
         return mistakes(connection, batch)
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        return report.figures(statistics)
+        stats = EvolutionStatistics.from_json(statistics)
+        data: dict[str, Cell] = {
+            "strategy": stats.strategy,
+            "calls of the search": stats.search_calls,
+            "generations": len(stats.generations),
+        }
+        if stats.champion and stats.baseline:
+            data["champion, held out"] = _held_out(stats.champion)
+            data["best seed, held out"] = _held_out(stats.baseline)
+        return {**data, "p": PValue(stats.p_value), "stopped by": stats.stopped_by or "–"}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
@@ -82,19 +158,286 @@ class EvolutionResults(Results):
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
     ) -> KindMethods:
-        return methods.methods(batch, config, statistics, connection)
+        settings = config.sections["evolution"]
+        weights = " + ".join(f"{weight:g} × {name}" for name, weight in settings["weights"].items() if weight)
+        missing = statistics["genomes"].get("missing")
+        extra = []
+        if settings.get("seed_final"):
+            extra.append(
+                "After the search all seed prompts were asked more training problems, so that the best was found with care."
+            )
+        if settings.get("random_baseline"):
+            extra.append("A random search with as many calls was compared with the champion in the same way.")
+        return KindMethods(
+            design=(*_design(settings), *_course(statistics)),
+            measures=(
+                f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1.",
+                _marking(settings),
+            ),
+            missing=(
+                f"{100 * missing:.1f} % of the answers on training problems are missing: a call that failed is never a "
+                "wrong answer.",
+            )
+            if missing
+            else (),
+            analysis=(HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")), *extra),
+        )
 
 
-CHAMPION = "champion"
+# -- report ------------------------------------------------------------------------------------------------------
+
+
+def _share(value: float | None, digits: int = 1) -> Number:
+    return Number(None if value is None else 100 * value, digits, " %")
+
+
+def _held_out(row: Portrait | ByModel) -> Estimate:
+    bounds = row.validation_ci95
+    percent = None if bounds is None else (100 * bounds[0], 100 * bounds[1])
+    return Estimate(_share(row.validation_accuracy).value, percent, 1, " %")
+
+
+def _verdicts(stats: EvolutionStatistics) -> Iterator[Block]:
+    champion, seed, rival = stats.champion, stats.baseline, stats.random_search
+    if champion and seed and champion.validation_accuracy is not None:
+        before = text_of(_held_out(seed))
+        yield Headline("champion on held-out problems", _held_out(champion), f"best seed prompt {before}", "held out")
+    yield Words(verdict(stats), "strong")
+    if rival:
+        yield Words(f"champion against random search of {rival.calls:,} calls: {_difference(rival)}")
+
+
+def verdict(stats: EvolutionStatistics) -> str:
+    """What the held-out problems allow to say, and no more."""
+    if stats.difference is None:
+        return "not validated yet: training figures flatter whoever leads"
+    if stats.champion and stats.baseline and stats.champion.genome_id == stats.baseline.genome_id:
+        return "no prompt was found that does better than the best seed prompt"
+    if not stats.pairs:
+        return "nothing is known: the held-out problems were not answered"
+    return f"champion against best seed prompt on {stats.pairs:,} held-out problems: {_difference(stats)}"
+
+
+def _difference(stats: EvolutionStatistics | RandomSearch) -> str:
+    points, interval, p = f"{100 * (stats.difference or 0):+.1f} points", stats.difference_ci95, stats.p_value
+    if interval:
+        points += f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
+    if p is None:
+        return f"{points}: {TOO_FEW_PAIRS}"
+    if stats.better is None:
+        return f"{points}: not distinguishable (p = {p:.2g})"
+    return f"{points}, p = {p:.2g}: the champion is {'better' if stats.better == CHAMPION else 'worse'}"
+
+
+def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
+    """On held-out problems: all of them, by what a scorer measured beside its score, and by model."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            title,
+            Number(row.fitness, 3),
+            _share(row.accuracy),
+            _held_out(row),
+            _share(row.missing if row.validation_missing is None else row.validation_missing),
+            row.length.words if row.length else len(row.prompt.split()),
+        )
+        for title, row in finalists.items()
+    ]
+    columns: tuple[str, ...] = ("prompt", "fitness", "training", "held out (95 %)", "missing", "words")
+    yield table("on problems never used for selection", columns, rows)
+    if stats.marked_by:
+        yield Words(f"Training and held out are mean scores, which the {stats.marked_by} gave.")
+    metrics = {title: row.metrics for title, row in finalists.items() if row.metrics}
+    if names := dict.fromkeys(name for row in metrics.values() for name in row):
+        rows = [
+            (
+                name,
+                *(
+                    Estimate(row[name].value, row[name].ci95, 2) if name in row else Number(None)
+                    for row in metrics.values()
+                ),
+            )
+            for name in names
+        ]
+        yield table(
+            "what the scorer measured on held-out problems", ("metric", *(f"{title} (95 %)" for title in metrics)), rows
+        )
+    champion, baseline = ((row.models if row else None) or {} for row in (stats.champion, stats.baseline))
+    if len(champion) > 1:
+        rows = [
+            (model, Number(row.fitness, 3), _held_out(row), _share(baseline[model].validation_accuracy))
+            for model, row in champion.items()
+        ]
+        yield table("the champion by model", ("model", "fitness", "held out (95 %)", "best seed"), rows)
+
+
+def _problems(stats: EvolutionStatistics) -> Iterator[Block]:
+    if (problems := stats.problems) is None or not problems.compared:
+        return
+    does = "solves and the best seed prompt does not" if problems.binary else "does better on than the best seed prompt"
+    yield Words(
+        f"{counted(len(problems.won), 'problem')} that the champion {does}, {len(problems.lost):,} the other way"
+    )
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"{one.problem}",
+            one_line(one.question, 33),
+            one_line(one.gold, 12),
+            _share(one.champion, 0),
+            _share(one.baseline, 0),
+        )
+        for one in problems.hardest
+    ]
+    if rows:
+        columns = ("problem", "question", "gold", "champion", "best seed")
+        yield table("the hardest held-out problems", columns, rows, left=3)
+
+
+def _search(stats: EvolutionStatistics) -> Iterator[tuple[str, str]]:
+    saved = stats.calls_saved_by_racing
+    end = f"stopped by {stats.stopped_by}" if stats.stopped_by else "not at its end"
+    generations, genomes = counted(len(stats.generations), "generation"), counted(stats.genomes.total, "genome")
+    yield "search", f"{stats.strategy}, {generations}, {genomes}, {stats.search_calls:,} calls; {end}"
+    if stats.baseline_calls:
+        yield "seeds", f"{stats.baseline_calls:,} calls more, to find the best seed prompt with care"
+    if stats.rewrites:
+        refused = stats.refused_rewrites or {}
+        message = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
+        yield "rewrites", f"{stats.rewrites:,}{message}"
+    if saved and saved < 0:
+        yield "racing", f"{-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice"
+    elif saved:
+        part = 100 * saved / (stats.search_calls + saved)
+        yield "racing", f"{saved:,} calls saved, {part:.0f} % of what asking everybody everything would take"
+
+
+def _prompts(finalists: Mapping[str, Portrait]) -> Iterator[Block]:
+    """A prompt that has two roles is told once."""
+    by_genome: dict[str, tuple[str, Portrait]] = {}
+    for title, row in finalists.items():
+        by_genome.setdefault(row.genome_id, (title, row))
+    for title, row in by_genome.values():
+        shown = row.examples or ()
+        with_examples = f", with {counted(len(shown), 'example')}" if shown else ""
+        yield Words(f"{title} (generation {row.generation}, {row.operator}){with_examples}", "strong")
+        yield Words(row.prompt, "quoted")
+        yield from (Words(f"{example.question} → {example.answer}", "quoted") for example in shown)
+
+
+def _drawn(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
+    estimates = [_held_out(row) for row in finalists.values()]
+    trained = Series("training", tuple(_share(row.accuracy).value for row in finalists.values()), colour="accent")
+    values, intervals = tuple(one.value for one in estimates), tuple(one.interval for one in estimates)
+    validated = Series("held out", values, colour="primary", intervals=intervals)
+    title = "mean score (%)" if stats.marked_by else "right answers (%)"
+    yield Figure("bars", title, (trained, validated), labels=tuple(finalists), caption=SELECTED)
+    generations = stats.generations
+    if len(generations) > 1:
+        xs = [row.generation for row in generations]
+        best = line("best", xs, [row.best for row in generations], "primary")
+        mean = line("mean", xs, [row.mean for row in generations], "accent", [row.mean_ci95 for row in generations])
+        diversity = line("diversity", xs, [row.diversity for row in generations], "accent")
+        calls = line("calls", xs, [row.calls for row in generations], "primary")
+        yield Figure("lines", "fitness by generation", (best, mean), xlabel="generation", caption=SPREAD)
+        yield Figure("lines", "diversity by generation", (diversity,), xlabel="generation", caption=ONE_EACH)
+        yield Figure("lines", "calls by generation", (calls,), xlabel="generation", caption=COUNTS)
+    rows: list[tuple[Cell, ...]] = [
+        (f"{row.generation}", *(Number(value, 3) for value in (row.best, row.mean, row.diversity)), row.calls)
+        for row in generations
+    ]
+    columns = ("generation", "best", "mean", "diversity", "calls")
+    yield table("generations", columns, rows, left=0, first=MOST_GENERATIONS)
+
+
+# -- methods -----------------------------------------------------------------------------------------------------
+
+
+def _design(settings: Mapping[str, Any]) -> Iterator[str]:
+    seeds = settings.get("seed_prompts")
+    origin = counted(len(seeds), "seed prompt") + " of our own" if seeds else "the seed prompts that come with Tidepool"
+    yield (
+        f"Prompts were evolved {STRATEGIES.get(settings['strategy'], settings['strategy'])}, from {origin}, in populations of "
+        f"{settings['population_size']:,} over at most {counted(settings['max_generations'], 'generation')}."
+    )
+    if settings["strategy"] == "genetic":
+        yield (
+            f"Parents were chosen by {settings['selection']} selection and joined by {settings['crossover'].replace('_', '-')} crossover "
+            f"(rate {settings['crossover_rate']:g}); segments were changed at a rate of {settings['mutation_rate']:g}, also by rewriting "
+            f"with {settings['mutator']}; the best {settings['elite_size']:,} went on unchanged."
+        )
+    elif settings["strategy"] != "random":
+        yield f"{settings['mutator']} rewrote prompts."
+    framed = any(QUESTION in prompt for prompt in seeds or ())
+    place = (
+        "message around the question (or the system prompt, where it names no question)" if framed else "system prompt"
+    )
+    sources = (settings.get("frozen") or {}).get("sources") or {}
+    problems = listing(list(sources.values())) if sources else f"the set {settings['problems']}"
+    yield (
+        f"A prompt was the {place} with which {listing(settings.get('models') or [settings['model']])} answered problems of {problems} "
+        f"({counted(_size(settings, 'training'), 'problem')} for training, {counted(settings['samples'], 'reply', 'replies')} each), with "
+        f"{sampling(settings, 'a solution')}."
+    )
+    if few := settings.get("few_shot"):
+        yield (
+            f"Up to {counted(few, 'solved training problem')} stood before the question; which ones was evolved with the words, and no "
+            "problem was its own example."
+        )
+    if settings.get("racing"):
+        yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
+
+
+def _size(settings: Mapping[str, Any], split: str) -> int:
+    """As many as there were: a file may have fewer than it was asked for."""
+    if frozen := settings.get("frozen"):
+        return len(frozen[split])
+    return int(settings["max_problems" if split == "training" else "validation_problems"])
+
+
+def _course(statistics: Statistics) -> Iterator[str]:
+    generations, genomes = len(statistics["generations"]), statistics["genomes"]
+    if generations:
+        end = f", and ended by the rule {statistics['stopped_by']}" if statistics.get("stopped_by") else ""
+        yield (
+            f"The search took {counted(generations, 'generation')} of {counted(genomes['total'], 'prompt')} in all, "
+            f"{genomes['distinct_prompts']:,} of them distinct, and {counted(statistics['search_calls'], 'call')}{end}."
+        )
+    if refused := statistics.get("refused_rewrites"):
+        yield (
+            f"{sum(refused.values()):,} of {counted(statistics['rewrites'], 'rewrite')} were refused ({counted_reasons(refused)}); their children "
+            "were mutated without a model."
+        )
+
+
+def _marking(settings: Mapping[str, Any]) -> str:
+    task = settings.get("task")
+    if scorer := settings.get("scorer"):
+        digest = settings.get("scorer_sha256")
+        return f"Replies were marked by the scorer {scorer}{f' (sha256 {digest})' if digest else ''}."
+    if task == "judge":
+        rubric = settings.get("rubric")
+        return (
+            f"Replies were rated from 0 to 10 by {settings['judge']}, which saw the question, the expected answer and the reply, but "
+            f"not the prompt{f', by the rubric “{rubric}”' if rubric else ''}; from {10 * settings['pass_mark']:g} on a reply counted "
+            "as correct. Judgements that failed or were unclear are missing."
+        )
+    if task in ("choice", "label"):
+        noun = "option" if task == "choice" else "label"
+        return f"A reply was right where the {noun} that it commits to was the expected one; a reply without an answer was wrong."
+    return (
+        "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001 and 1 %, texts after "
+        "normalisation; a reply without an answer was wrong."
+    )
+
+
+# -- several batches ---------------------------------------------------------------------------------------------
 
 
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
     stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
-    roles = (CHAMPION, "baseline", "random_search")
-    return {name: row["validation_accuracy"] for name in roles if (row := stored.get(name))}
+    return {name: row["validation_accuracy"] for name in ROLES if (row := stored.get(name))}
 
 
-def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
+def _judged_by(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
     judged: Mapping[str, Any] = finding(connection, batch["number"], VALIDATION) or {}
     return frozenset(filter(None, (judged.get("problems"),)))
 
@@ -111,7 +454,7 @@ RUNS = Runs(
     measure="held-out accuracy of a run's champion",
     called_by="strategy",
     values=_values,
-    held_out=_held_out,
+    held_out=_judged_by,
     read=_of_run,
     title="champions on held-out problems, over seeds",
     unit="held out %",

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import NotFound
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
-from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists_in
-from tidepool.storage.batches import find_batch, progress_of
+from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists, finalists_in
+from tidepool.storage.batches import find_batch
 from tidepool.storage.queries.learning import genome, genome_counts, problem_texts, shares_right
 from tidepool.storage.queries.summary import findings
 
@@ -168,16 +167,6 @@ class Genomes(Statistics):
 
 
 @dataclass(frozen=True)
-class SearchPerformance(Statistics):
-    problems_per_second: float | None
-    cache_hits: int
-    cache_hit_rate: float
-    calls_saved_by_racing: int | None
-    calls_saved_percentage: float | None
-    calls_in_flight_mean: float | None
-
-
-@dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
     LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "problems", "marked_by"})
 
@@ -203,7 +192,6 @@ class EvolutionStatistics(Statistics):
     """by reason"""
     random_search: RandomSearch | None
     genomes: Genomes
-    performance: SearchPerformance
     problems: ProblemStatistics | None
     """which held-out problems were solved; not before they were met, and not of batches that kept no answers"""
     marked_by: str | None
@@ -211,26 +199,21 @@ class EvolutionStatistics(Statistics):
     are right or wrong"""
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    settings = config.sections["evolution"]
-    stats = evolution_statistics(connection, batch["number"], settings["strategy"])
-    return replace(stats, marked_by=_marked_by(settings)).as_json()
-
-
-def _marked_by(settings: Mapping[str, Any]) -> str | None:
-    if settings.get("scorer"):
-        return f"scorer {settings['scorer']}"
-    return f"judge {settings.get('judge')}" if settings.get("task") == "judge" else None
-
-
-def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:
+def evolution_statistics(
+    connection: sqlite3.Connection, batch_number: int, settings: Mapping[str, Any]
+) -> EvolutionStatistics:
     value = findings(connection, batch_number)
     generations = [content for name, content in value.items() if name.startswith(GENERATION)]
     stored = value.get(RESULT) or _so_far(connection, batch_number, generations)
-    data = {"strategy": strategy, "generations": generations, **stored}
     counts = genome_counts(connection, batch_number)
-    data["genomes"] = dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True))
-    data["performance"] = _performance(connection, batch_number, stored)
+    judged = f"judge {settings.get('judge')}" if settings.get("task") == "judge" else None
+    data = {
+        "strategy": settings["strategy"],
+        "generations": generations,
+        **stored,
+        "genomes": dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True)),
+        "marked_by": f"scorer {settings['scorer']}" if settings.get("scorer") else judged,
+    }
     problems = problem_statistics(connection, batch_number, finalists_in(stored)) if RESULT in value else None
     return replace(EvolutionStatistics.from_json(data), problems=problems)
 
@@ -248,28 +231,14 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
     }
 
 
-def _performance(connection: sqlite3.Connection, batch_number: int, stored: dict[str, Any]) -> dict[str, Any]:
-    row = progress_of(connection, batch_number)
-    seconds, calls = row["seconds"], row["calls"]
-    saved = stored["calls_saved_by_racing"]
-    unraced = stored["search_calls"] + (saved or 0)
-    return {
-        "problems_per_second": calls / seconds if seconds else None,
-        "cache_hits": row["cached"],
-        "cache_hit_rate": row["cached"] / calls if calls else 0.0,
-        "calls_saved_by_racing": saved,
-        "calls_saved_percentage": 100 * saved / unraced if saved else None,
-        "calls_in_flight_mean": row["call_seconds"] / seconds if seconds and row["call_seconds"] else None,
-    }
-
-
 def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
     """The champion's prompt of a batch, named by id, prefix or `last`, without what stands around its question: it fits an
     agent's `instructions`."""
     batch = find_batch(connection, reference)
     if batch["kind"] != "evolution":
         raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a champion.")
-    champion = evolution_statistics(connection, batch["number"], "").champion
-    if champion is None:
+    champion = finalists(connection, batch["number"]).get("champion")
+    row = genome(connection, batch["number"], champion) if champion else None
+    if row is None:
         raise NotFound(f"Batch {batch['id']} has no champion yet: not one generation is judged.")
-    return join_segments(split_frame(split_segments(champion.prompt))[0])
+    return join_segments(split_frame(split_segments(row["prompt"]))[0])

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.studies.evolution.report import blocks, verdict
+from tidepool.engine.studies.evolution.results import EvolutionResults, verdict
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics, evolution_statistics
 from tidepool.storage.file import reading
 from tidepool.tui.drawing.blocks import print_blocks
@@ -16,7 +16,7 @@ from tidepool.tui.drawing.blocks import print_blocks
 
 def printed(statistics: dict[str, Any], width: int = 80) -> str:
     out = io.StringIO()
-    print_blocks(Console(file=out, width=width, markup=False, highlight=False), blocks(statistics))
+    print_blocks(Console(file=out, width=width, markup=False, highlight=False), EvolutionResults().blocks(statistics))
     return out.getvalue()
 
 
@@ -27,7 +27,7 @@ async def test_a_study_that_was_never_answered_claims_nothing(database: Path) ->
 
 def judged(database: Path, baseline: str = "", **changed: Any) -> EvolutionStatistics:
     with reading(database) as connection:
-        found = evolution_statistics(connection, 1, "genetic")
+        found = evolution_statistics(connection, 1, {"strategy": "genetic"})
     assert found.baseline
     return replace(found, baseline=replace(found.baseline, genome_id=baseline), **changed)
 

@@ -16,9 +16,8 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.reports.blocks import Table, text_of
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.methods import methods
 from tidepool.engine.studies.evolution.records import Family, Member
-from tidepool.engine.studies.evolution.report import blocks
+from tidepool.engine.studies.evolution.results import EvolutionResults
 
 
 async def test_the_report_names_champion_and_best_seed_and_draws_the_way(database: Path, tmp_path: Path) -> None:
@@ -41,7 +40,11 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     assert page.count("<polyline") == 4 and "random search" in page and "simulated:solver-small" in page
     assert "<script" not in page and "&lt;script&gt;" in page
     found["champion"] |= {"missing": 0.123, "validation_missing": 0.456}
-    (finalists,) = [one for one in blocks(found) if isinstance(one, Table) and "never used for selection" in one.title]
+    (finalists,) = [
+        one
+        for one in EvolutionResults().blocks(found)
+        if isinstance(one, Table) and "never used for selection" in one.title
+    ]
     assert text_of(finalists.rows[0][finalists.columns.index("missing")]) == "45.6 %", "beside what is held out"
 
 
@@ -50,7 +53,7 @@ STATISTICS: dict[str, Any] = {"generations": [], "genomes": {"total": 0, "missin
 
 def told(statistics: dict[str, Any] | None = None, **settings: Any) -> str:
     config = StoredConfig(json.dumps({"evolution": EvolutionSettings(**settings).model_dump()}))
-    found = methods({}, config, {**STATISTICS, **(statistics or {})}, sqlite3.connect(":memory:"))
+    found = EvolutionResults().methods({}, config, {**STATISTICS, **(statistics or {})}, sqlite3.connect(":memory:"))
     return " ".join((*found.design, *found.measures, *found.analysis))
 
 

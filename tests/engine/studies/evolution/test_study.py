@@ -156,7 +156,6 @@ async def test_the_end_is_told_as_the_contract_says(database: Path) -> None:
         assert low <= found[role]["validation_accuracy"] <= high
         assert found[role]["validation_problems"] == 20 and found[role]["missing"] == 0
     assert 0 <= found["p_value"] <= 1
-    assert found["performance"]["problems_per_second"] > 0
 
 
 @pytest.mark.parametrize(

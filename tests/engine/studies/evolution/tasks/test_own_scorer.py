@@ -20,7 +20,7 @@ from tidepool.engine.reports.blocks import Table
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import create_batch, question_about, resume_batch, run_batch
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.report import blocks
+from tidepool.engine.studies.evolution.results import EvolutionResults
 from tidepool.engine.studies.evolution.tasks.scorer import (
     FAILURES_AT_FIRST,
     MOST_BYTES,
@@ -203,7 +203,11 @@ async def test_the_file_goes_on_where_it_lay_and_only_as_it_was(
     assert summary["status"] == "completed"
     low, high = summary["statistics"]["champion"]["metrics"]["letters"]["ci95"]
     assert low < summary["statistics"]["champion"]["metrics"]["letters"]["value"] < high
-    told = [block for block in blocks(summary["statistics"]) if isinstance(block, Table) and "scorer" in block.title]
+    told = [
+        block
+        for block in EvolutionResults().blocks(summary["statistics"])
+        if isinstance(block, Table) and "scorer" in block.title
+    ]
     assert [row[0] for row in told[0].rows] == ["letters"]
     assert (
         query(database, "SELECT count(*) FROM genome WHERE json_extract(details, '$.metrics.letters') > 0")[0][0] >= 4
