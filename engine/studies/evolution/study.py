@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tidepool.engine.config.sections import Config
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
-from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.studies.evolution.evaluator import Evaluator, Numbering
 from tidepool.engine.studies.evolution.final_test import best_seed, by_problem, compare, examine, portrait, score
 from tidepool.engine.studies.evolution.gepa import gepa_search, require_extra
