@@ -160,9 +160,7 @@ def test_the_tutorial_goes_from_nothing_to_a_published_study_in_ten_commands(tmp
         assert done.returncode == 0, (step.text, done.stderr)
         assert told(step.printed, done.stdout) == [], step.text
     assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert {"README.md", "CITATION.cff", "study.db", "data"} <= {
-        path.name for path in (tmp_path / "published").iterdir()
-    }
+    assert {"README.md", "study.db", "data"} <= {path.name for path in (tmp_path / "published").iterdir()}
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from tidepool.engine.design.statistics import summarise_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html_report import html_report
 from tidepool.engine.exports.markdown import markdown_report
-from tidepool.engine.exports.svg import write_pictures
 from tidepool.engine.exports.toml import study_toml, toml_of
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.export_request import ExportRequest
@@ -28,7 +27,7 @@ from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_stu
 from tidepool.storage.transfer.formats import echo_json, export_results, finished_together, write_text
 from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, levels_of, tables_of
 
-FORMATS = ("json", "csv", "sqlite", "html", "markdown", "svg", "parquet", "toml", "policy")
+FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "toml", "policy")
 
 
 def export_batch(
@@ -84,15 +83,6 @@ def _page(orders: Orders, study: StoredStudy | None, suffix: str) -> list[Path]:
         write = html_report if suffix == ".html" else markdown_report
         text = write(order.connection, [StoredCell(order.batch, {})], report)
     return write_text(order.file(suffix, _name(orders, study)), text)
-
-
-def _svg(orders: Orders, study: StoredStudy | None) -> list[Path]:
-    database, name = orders[0].database, _name(orders, study)
-    if study is not None:
-        report = study_report(database, summarise_study(database, name), methods=False)
-    else:
-        report = report_of(database, summarise(database, name), methods=False)
-    return write_pictures(report, orders[0].target, name)
 
 
 def _toml(orders: Orders, study: StoredStudy | None) -> list[Path]:
@@ -188,7 +178,6 @@ EXPORTERS: dict[str, Callable[[Orders, StoredStudy | None], list[Path]]] = {
     "sqlite": _sqlite,
     "html": partial(_page, suffix=".html"),
     "markdown": partial(_page, suffix=".md"),
-    "svg": _svg,
     "parquet": partial(_tables, format_name="parquet"),
     "toml": _toml,
 }

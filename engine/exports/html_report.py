@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from tidepool.engine.exports.html import Content, Html, element, folded, joined, page, section, table
-from tidepool.engine.exports.svg import PAGE, drawing
+from tidepool.engine.exports.svg import drawing, mark_ink
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.blocks import (
     Block,
@@ -62,7 +62,7 @@ def render_blocks(blocks: Iterable[Block]) -> Iterator[Html]:
 
 def named(cell: Named) -> Html:
     """One who takes part, behind their mark."""
-    mark = element("span", glyph_of(cell.place), style=f"color: {PAGE.mark(cell.place)}")
+    mark = element("span", glyph_of(cell.place), style=f"color: {mark_ink(cell.place)}")
     return joined((mark, "\N{NO-BREAK SPACE}", cell.name))
 
 

@@ -1,17 +1,10 @@
-"""Figures as SVG: the same axes, marks, intervals and bands as on a terminal.
+"""Figures as SVG in a page: the same axes, marks, intervals and bands as on a terminal, in the page's own inks."""
 
-On a page inks are its own, which change with light and dark. A picture that stands alone (--format svg) has fixed ones on
-white, its title above, what its intervals are below, and says if its answers were simulated."""
-
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.reports.blocks import INKS, Figure, Heat, Report, Series, Words, as_hex, ink_of, number, sentence
+from tidepool.engine.reports.blocks import INKS, Figure, Heat, Series, number
 from tidepool.engine.reports.figures import (
     Axis,
     along,
@@ -23,7 +16,6 @@ from tidepool.engine.reports.figures import (
     thin_out,
     upright,
 )
-from tidepool.storage.transfer.formats import finished_together, write_text
 
 # -- inks, lines, marks, axes ------------------------------------------------------------------------------------------
 
@@ -36,34 +28,23 @@ LETTER = 6.6
 """how wide one is, nearly"""
 BEFORE_NUMBERS = WIDTH - 70.0
 """where drawings end that have a number behind each line"""
-FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
-@dataclass(frozen=True, slots=True)
-class Inks:
-    ink: str
-    soft: str
-    line: str
-    primary: str
-    accent: str
-    marks: tuple[str, ...]
-
-    def of(self, figure: Figure, series: Series, place: int) -> str:
-        """That of whom it tells, of its role, or the next one."""
-        if series.place is not None or (len(figure.series) > 1 and not series.colour):
-            return self.mark(_place(series, place))
-        roles = {"primary": self.primary, "accent": self.accent}
-        roles |= {"done": self.marks[2], "failed": self.marks[4], "cached": self.marks[3], "retried": self.marks[6]}
-        return roles.get(series.colour or "primary", self.soft)
-
-    def mark(self, place: int) -> str:
-        return self.marks[place % len(self.marks)]
+INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
+ROLES = {"primary": "var(--first)", "accent": "var(--second)"} | {
+    role: f"var(--mark-{place})" for role, place in (("done", 2), ("failed", 4), ("cached", 3), ("retried", 6))
+}
 
 
-_ON_PAGE = tuple(f"var(--mark-{place})" for place in range(len(INKS)))
-PAGE = Inks("var(--ink)", "var(--soft)", "var(--line)", "var(--first)", "var(--second)", _ON_PAGE)
-_WHITE = tuple(as_hex(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
-ALONE = Inks("#1c2530", "#5b6570", "#d5d8dc", "#2f6f9f", "#d08c2f", _WHITE)
+def mark_ink(place: int) -> str:
+    return f"var(--mark-{place % len(INKS)})"
+
+
+def series_ink(figure: Figure, series: Series, place: int) -> str:
+    """That of whom it tells, of its role, or the next one."""
+    if series.place is not None or (len(figure.series) > 1 and not series.colour):
+        return mark_ink(_place(series, place))
+    return ROLES.get(series.colour or "primary", SOFT)
 
 
 def svg(height: float, shapes: Sequence[Html], title: str, description: str = "") -> Html:
@@ -119,19 +100,19 @@ def scale(axis: Axis, start: float, end: float) -> Place:
     return lambda value: start + (end - start) * axis.share(value)
 
 
-def grid(axis: Axis, y: Place, inks: Inks) -> Iterator[Html]:
+def grid(axis: Axis, y: Place) -> Iterator[Html]:
     """A line across for each number of the upright axis."""
     for tick, label in zip(axis.ticks, axis.labels, strict=True):
-        yield line(LEFT, y(tick), WIDTH - RIGHT, y(tick), inks.line, 1)
+        yield line(LEFT, y(tick), WIDTH - RIGHT, y(tick), LINE, 1)
         yield words(label, LEFT - 8, y(tick) + 4, "end")
 
 
-def x_ticks(axis: Axis, x: Place, floor: float, inks: Inks, top: float | None = None) -> Iterator[Html]:
+def x_ticks(axis: Axis, x: Place, floor: float, top: float | None = None) -> Iterator[Html]:
     """The numbers of the level axis, each with a short line; and with one up to `top`."""
     if top is not None:
-        yield from (line(x(tick), top, x(tick), floor, inks.line, 1) for tick in axis.ticks)
+        yield from (line(x(tick), top, x(tick), floor, LINE, 1) for tick in axis.ticks)
     for tick, label in zip(axis.ticks, axis.labels, strict=True):
-        yield line(x(tick), floor, x(tick), floor + 4, inks.soft, 1)
+        yield line(x(tick), floor, x(tick), floor + 4, SOFT, 1)
         yield words(label, x(tick), floor + 18, "middle")
 
 
@@ -174,24 +155,24 @@ BETWEEN_MARKS = 70
 MOST_POINTS = 1_000
 
 
-def drawing(block: Figure | Heat, inks: Inks = PAGE) -> Html | None:
+def drawing(block: Figure | Heat) -> Html | None:
     """None: there is nothing to show yet."""
     if isinstance(block, Heat):
-        return heat_map(block, inks)
+        return heat_map(block)
     if not any(y is not None for series in block.series for y in series.ys):
         return None
-    return {"lines": curves, "points": named_points}.get(block.form, by_name)(block, inks)
+    return {"lines": curves, "points": named_points}.get(block.form, by_name)(block)
 
 
 # -- bars and means ------------------------------------------------------------------------------------------
 
 
-def by_name(figure: Figure, inks: Inks) -> Html:
+def by_name(figure: Figure) -> Html:
     """A line for each name: bars that begin at zero, or a mean as a mark; with their intervals, and the value behind them. A
     dashed line shows what means are held against, where there is such a value."""
     is_bars = figure.form == "bars"
     several = len(figure.series) > 1
-    paints = [inks.of(figure, series, place) for place, series in enumerate(figure.series)]
+    paints = [series_ink(figure, series, place) for place, series in enumerate(figure.series)]
     swatches = [(series.name, partial(_swatch, ink=paints[at], place=at)) for at, series in enumerate(figure.series)]
     head, above = legend(swatches if several else [])
     thick = 16.0 if several else 24.0
@@ -203,14 +184,14 @@ def by_name(figure: Figure, inks: Inks) -> Html:
     floor = top + group * len(labels)
     left, axis = _label_width(figure), upright(figure, 7) if is_bars else of_means(figure, 7)
     x = scale(axis, left, BEFORE_NUMBERS)
-    shapes = [*head, *x_ticks(axis, x, floor, inks, top)]
+    shapes = [*head, *x_ticks(axis, x, floor, top)]
     signed = figure.reference is not None
     if figure.reference is not None:
         at = x(figure.reference)
-        shapes.append(line(at, top, at, floor, inks.soft, 1.5, stroke_dasharray="5 4"))
+        shapes.append(line(at, top, at, floor, SOFT, 1.5, stroke_dasharray="5 4"))
     digits = digits_for(figure) if is_bars else max(1, digits_for(figure))
     for row, (index, name) in enumerate(labels):
-        shapes += _name(figure, index, name, left - 10, top + group * row + thick * len(paints) / 2 + 4, inks)
+        shapes += _name(figure, index, name, left - 10, top + group * row + thick * len(paints) / 2 + 4)
         for place, (series, ink) in enumerate(zip(figure.series, paints, strict=True)):
             value, bounds, y = series.ys[index], series.bounds[index], top + group * row + thick * (place + 0.5)
             if value is None:
@@ -219,10 +200,10 @@ def by_name(figure: Figure, inks: Inks) -> Html:
                 start, end = sorted((x(0.0), x(value)))
                 shapes.append(_box(start, y + 1.5 - thick / 2, end - start, thick - 3, ink, place))
             if bounds:
-                shapes += level_bar(x(bounds[0]), x(bounds[1]), y, inks.ink)
+                shapes += level_bar(x(bounds[0]), x(bounds[1]), y, INK)
             if not is_bars:
                 who = figure.places[index] if figure.places else None
-                shapes.append(shape(x(value), y, who or 0, ink if who is None else inks.mark(who)))
+                shapes.append(shape(x(value), y, who or 0, ink if who is None else mark_ink(who)))
             shapes.append(words(number(value, digits, signed=signed), WIDTH - 8, y + 4, "end"))
     if below := figure.xlabel or figure.ylabel:
         shapes.append(words(below, (left + BEFORE_NUMBERS) / 2, floor + 38, "middle"))
@@ -246,29 +227,29 @@ def _label_width(figure: Figure) -> float:
     return min(300.0, max(90.0, 34 + LETTER * longest))
 
 
-def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float, inks: Inks) -> list[Html]:
+def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float) -> list[Html]:
     """To the left of `x`, with their mark at the edge where it is the name of somebody who takes part."""
-    marks = [shape(12, y - 4, place, inks.mark(place), 4.5) for place in figure.places[index : index + 1]]
+    marks = [shape(12, y - 4, place, mark_ink(place), 4.5) for place in figure.places[index : index + 1]]
     return [words(short(name, 26 if isinstance(figure, Heat) else 40), x, y, "end"), *marks]
 
 
 # -- curves --------------------------------------------------------------------------------------------------
 
 
-def curves(figure: Figure, inks: Inks) -> Html:
+def curves(figure: Figure) -> Html:
     """One line for each series on the band of its intervals, with a mark of its own along its way."""
     several = len(figure.series) > 1
-    paints = [inks.of(figure, item, place) for place, item in enumerate(figure.series)]
+    paints = [series_ink(figure, item, place) for place, item in enumerate(figure.series)]
     entries = [(item.name, partial(shape, place=place, ink=paints[place])) for place, item in enumerate(figure.series)]
     head, above = legend(entries if several else [])
     height = 270 + above
     top, floor = TOP + above, height - BOTTOM
     up, across = upright(figure, 6), along(figure, 8)
     x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, floor, top)
-    shapes = [*head, *grid(up, y, inks), *x_ticks(across, x, floor, inks), *names_of_axes(figure, height, top, floor)]
+    shapes = [*head, *grid(up, y), *x_ticks(across, x, floor), *names_of_axes(figure, height, top, floor)]
     for ink, series in zip(paints, figure.series, strict=True):
         for stretch in stretches(series):
-            shapes += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink, inks)
+            shapes += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink)
     for place, (ink, series) in enumerate(zip(paints, figure.series, strict=True)):
         points = [(x(at), y(value)) for at, value in thin_out(known_points(series), MOST_POINTS)]
         shapes.append(element("polyline", points=pairs(points), fill="none", stroke=ink, stroke_width=2))
@@ -288,9 +269,9 @@ def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: 
     return shapes
 
 
-def _band(points: Sequence[tuple[float, float, float]], ink: str, inks: Inks) -> list[Html]:
+def _band(points: Sequence[tuple[float, float, float]], ink: str) -> list[Html]:
     if len(points) == 1:
-        return upright_bar(*points[0], 4.0, inks.ink)
+        return upright_bar(*points[0], 4.0, INK)
     edge = [(x, low) for x, low, _ in points] + [(x, high) for x, _, high in reversed(points)]
     return [element("polygon", points=pairs(edge), fill=ink, fill_opacity=0.2)]
 
@@ -298,12 +279,12 @@ def _band(points: Sequence[tuple[float, float, float]], ink: str, inks: Inks) ->
 # -- points --------------------------------------------------------------------------------------------------
 
 
-def named_points(figure: Figure, inks: Inks) -> Html:
+def named_points(figure: Figure) -> Html:
     """Each on the cross of its intervals, with its name in the legend; where both axes are one scale, with the line on which
     both are equal."""
     across, up = plane(figure, 7, 7)
     points = [
-        (series, at, partial(shape, place=_place(series, place), ink=inks.of(figure, series, place)))
+        (series, at, partial(shape, place=_place(series, place), ink=series_ink(figure, series, place)))
         for place, series in enumerate(figure.series)
         for at in known_points(series)[:1]
     ]
@@ -311,10 +292,10 @@ def named_points(figure: Figure, inks: Inks) -> Html:
     size, top = 420 + above, TOP + above
     floor = size - BOTTOM
     x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, floor, top)
-    shapes = [*head, *grid(up, y, inks), *x_ticks(across, x, floor, inks), *names_of_axes(figure, size, top, floor)]
+    shapes = [*head, *grid(up, y), *x_ticks(across, x, floor), *names_of_axes(figure, size, top, floor)]
     if figure.square:
         low, high = figure.square
-        shapes.append(line(x(low), y(low), x(high), y(high), inks.soft, 1.5, stroke_dasharray="6 5"))
+        shapes.append(line(x(low), y(low), x(high), y(high), SOFT, 1.5, stroke_dasharray="6 5"))
     for series, (a, b), mark in points:
         ink = mark.keywords["ink"]
         shapes += [line(x(ends[0]), y(b), x(ends[1]), y(b), ink) for ends in filter(None, series.across[:1])]
@@ -332,7 +313,7 @@ def _place(series: Series, place: int) -> int:
 PALE, DEEP = (244, 247, 250), (16, 78, 139)
 
 
-def heat_map(heat: Heat, inks: Inks) -> Html:
+def heat_map(heat: Heat) -> Html:
     """Each share as a number on a ground that deepens with it; below it the scale, which is the same for all maps."""
     left = min(200.0, 34 + LETTER * max((len(name) for name in heat.rows), default=4))
     wide = min(84.0, (WIDTH - left - RIGHT) / max(1, len(heat.columns)))
@@ -342,7 +323,7 @@ def heat_map(heat: Heat, inks: Inks) -> Html:
         shapes.append(words(short(name, max(3, int(wide / LETTER))), left + wide * (column + 0.5), 16, "middle"))
     for row, (name, values) in enumerate(zip(heat.rows, heat.values, strict=True)):
         y = top + high * row
-        shapes += _name(heat, row, name, left - 10, y + 19, inks)
+        shapes += _name(heat, row, name, left - 10, y + 19)
         for column, share in enumerate(values):
             shapes += _cell(left + wide * column, y, wide, high, share)
     foot = top + high * len(heat.rows) + 14
@@ -350,7 +331,7 @@ def heat_map(heat: Heat, inks: Inks) -> Html:
         shapes.append(element("rect", x=n(left + 6 * part), y=n(foot), width=6.5, height=10, fill=_ground(5.0 * part)))
     shapes += [words("0 %", left - 10, foot + 9, "end"), words("100 %", left + 134, foot + 9)]
     if any(share is None for values in heat.values for share in values):
-        shapes.append(words("– not known", left + 190, foot + 9, ink=inks.soft))
+        shapes.append(words("– not known", left + 190, foot + 9, ink=SOFT))
     return svg(foot + 18, shapes, heat.title)
 
 
@@ -365,82 +346,3 @@ def _cell(x: float, y: float, wide: float, high: float, share: float | None) -> 
 def _ground(share: float) -> str:
     part = min(100.0, max(0.0, share)) / 100
     return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in zip(PALE, DEEP, strict=True))
-
-
-# -- pictures that stand alone -----------------------------------------------------------------------------------------
-
-
-EDGE = 16
-LINE = 17
-HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
-
-
-def write_pictures(report: Report, target: Path | None, name: str) -> list[Path]:
-    """A file for each plot, in a folder."""
-    note = "; ".join(block.text for block in report.overview if isinstance(block, Words) and block.level == "simulated")
-    simulated = f"{sentence(note)}." if note else ""
-    pictures = [
-        (block.title, _picture(block, image, simulated))
-        for block in report.findings
-        if isinstance(block, Figure | Heat) and (image := drawing(block, ALONE)) is not None
-    ]
-    if not pictures:
-        raise UsageError("There is nothing to draw of this batch yet.")
-    if target is not None and target.suffix.lower() == ".svg":
-        raise UsageError(f"There is a file for each plot, and {target} names one. Name a folder with -o.")
-    folder = target if target is not None else Path(name)
-    files = [f"{place:02}_{_file_name(title)}.svg" for place, (title, _) in enumerate(pictures, 1)]
-    with finished_together(folder) as scratch:
-        for file, (_, picture) in zip(files, pictures, strict=True):
-            write_text(scratch / file, HEAD + picture)
-    return [folder / file for file in files]
-
-
-def _picture(block: Figure | Heat, image: Html, simulated: str) -> Html:
-    """A drawing with its title above it, its note and what must be said of it below."""
-    title = sentence(block.title)
-    below = [*_lines(block.note if isinstance(block, Figure) else ""), *_lines(simulated)]
-    match = re.search(r' height="([0-9.]+)"', image)
-    image_height = float(match.group(1)) if match else 0.0
-    elements: list[Html] = []
-    y = float(EDGE + 12)
-    for line_of_title in _lines(title, 1.2):
-        elements.append(words(line_of_title, EDGE, y, font_size=15, font_weight="bold"))
-        y += LINE
-    elements.append(Html(image.replace("<svg", f'<svg x="{EDGE}" y="{n(y - 8)}"', 1)))
-    y += image_height + 10
-    for place, note in enumerate(below):
-        elements.append(words(note, EDGE, y + LINE * place, ink=ALONE.soft))
-    wide = WIDTH + 2 * EDGE
-    height = y + LINE * len(below) + EDGE - 10
-    ground = element("rect", x=0, y=0, width=wide, height=n(height), fill="#ffffff")
-    return element(
-        "svg",
-        joined((element("title", title), ground, *elements)),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {wide} {n(height)}",
-        width=wide,
-        height=n(height),
-        font_family=FONT,
-        font_size=12,
-        fill=ALONE.ink,
-        role="img",
-    )
-
-
-def _lines(text: str, size: float = 1.0) -> list[str]:
-    """Broken where a line is full: SVG does not do it."""
-    most = int(WIDTH / (LETTER * size))
-    lines: list[str] = []
-    for word in text.split():
-        if lines and len(lines[-1]) + 1 + len(word) <= most:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word[:most])
-    return lines
-
-
-def _file_name(title: str) -> str:
-    """Of the title's letters: whatever somebody called a thing, no path is made of it."""
-    plain = re.sub(r"[^a-z0-9]+", "_", title.lower().encode("ascii", "ignore").decode()).strip("_")
-    return plain[:50].rstrip("_") or "plot"

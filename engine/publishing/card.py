@@ -1,4 +1,4 @@
-"""The files that describe a published folder: README.md, DATA.md and CITATION.cff, and what they say.
+"""The files that describe a published folder, README.md and DATA.md, and what they say.
 
 All of it is read from the copy that is published. README.md is a dataset card with the head that dataset hubs read.
 """
@@ -22,7 +22,6 @@ from tidepool.storage.transfer.tables import WITHOUT_FACTORS, column_of, factor_
 from tidepool.storage.views import VIEWS, View, ViewColumn, reference_of
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{1,60}")
-_ADDRESS = re.compile(r"https?://[^\s<>\"'\\^`{|}]{3,1000}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +29,12 @@ class About:
     title: str = ""
     description: str = ""
     authors: tuple[str, ...] = ()
-    """`Family, Given` for a person, any other name for a group"""
     license: str = ""
-    """its SPDX name, such as CC-BY-4.0, or its address"""
-    url: str = ""
-    """where the folder will be found"""
+    """its SPDX name, such as CC-BY-4.0"""
 
     def check(self) -> None:
-        if self.license and not (_SPDX.fullmatch(self.license) or _ADDRESS.fullmatch(self.license)):
-            raise UsageError("--license wants the SPDX name of a licence, such as CC-BY-4.0, or its https:// address.")
-        if self.url and not _ADDRESS.fullmatch(self.url):
-            raise UsageError("--url wants the https:// address at which the folder will be found.")
-        if any(not author.strip() for author in self.authors):
-            raise UsageError("--author wants a name: 'Lovelace, Ada' for a person, any other for a group.")
-
-    @property
-    def spdx(self) -> str:
-        return self.license if _SPDX.fullmatch(self.license) else ""
+        if self.license and not _SPDX.fullmatch(self.license):
+            raise UsageError("--license wants the SPDX name of a licence, such as CC-BY-4.0.")
 
     def missing(self) -> Iterator[str]:
         """What whoever publishes should say, and how."""
@@ -56,8 +44,6 @@ class About:
             yield "It has no licence, so nobody may use it: --license CC-BY-4.0."
         if not self.description:
             yield "It has no description: --description '…', or description in [batch] of the config."
-        if not self.url:
-            yield "It does not say where it will be found: --url https://…"
 
 
 FILE = "study.db"
@@ -151,43 +137,6 @@ def _flow(value: Value) -> str:
     return f"[{', '.join(map(_flow, value))}]" if isinstance(value, Sequence) else json_text(value)
 
 
-NOBODY = "The authors of this study"
-
-
-def citation(published: Publication) -> str:
-    about = published.about
-    content: dict[str, Value] = {
-        "cff-version": "1.2.0",
-        "message": "If you use this dataset, please cite it as below.",
-        "type": "dataset",
-        "title": one_line(about.title),
-        "authors": [_author(name) for name in about.authors] or [{"name": NOBODY}],
-        "date-released": published.date,
-        "identifiers": [{"type": "other", "value": published.id, "description": "Its id in Tidepool's file"}],
-        "keywords": published.keywords,
-    }
-    if about.description:
-        content["abstract"] = about.description
-    if about.license:
-        content |= {"license": about.spdx} if about.spdx else {"license-url": about.license}
-    if about.url:
-        content["url"] = about.url
-    return yaml(content)
-
-
-def _author(name: str) -> dict[str, Value]:
-    family, comma, given = (part.strip() for part in one_line(name).partition(","))
-    return {"family-names": family, "given-names": given} if comma and family and given else {"name": one_line(name)}
-
-
-MOST_BATCHES = 200
-SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"),
-)
 FIRST = ("outcomes", "simulations", "genomes", "training", "messages")
 """the table that a hub shows first: the first of these that has rows"""
 
@@ -199,16 +148,14 @@ def card(published: Publication) -> str:
 def _head(published: Publication) -> dict[str, Value]:
     filled = [table for table in published.tables if published.rows[table.name]]
     first = next((name for name in FIRST if published.rows.get(name)), "batches")
-    largest = max(published.rows.values(), default=0)
     configs: list[Value] = [
         {"config_name": table.name, "data_files": _path(table), **({"default": True} if table.name == first else {})}
         for table in filled
     ]
     return {
         "pretty_name": one_line(published.about.title),
-        "license": published.about.spdx.lower() or ("other" if published.about.license else "unknown"),
+        "license": published.about.license.lower() or "unknown",
         "tags": [word.replace(" ", "-") for word in published.keywords],
-        "size_categories": [next((name for most, name in SIZES if largest < most), "n>10M")],
         "configs": configs,
     }
 
@@ -232,9 +179,9 @@ def _parts(published: Publication) -> Iterator[str]:
     yield READING
     yield md.heading(2, "To run it again")
     yield from _again(published)
-    yield md.heading(2, "Licence and citation")
+    yield md.heading(2, "Licence and authors")
     yield md.line(f"Licence: {about.license or 'none is stated, so ask its authors before you use it'}.")
-    yield md.line(f"Authors: {'; '.join(about.authors) or 'not named'}. CITATION.cff says how to cite it.")
+    yield md.line(f"Authors: {'; '.join(about.authors) or 'not named'}.")
     yield md.line(f"Made by tidepool publish of Tidepool {program_version()}; dated {published.date}.")
 
 
@@ -255,15 +202,13 @@ def _batches(published: Publication) -> Iterator[str]:
             " to ".join(dict.fromkeys(moment[:10] for moment in (batch.created_at, batch.finished_at) if moment)),
             batch.version or "unknown",
         )
-        for batch in published.batches[:MOST_BATCHES]
+        for batch in published.batches
     ]
     head = (
         *("batch", "what", "kind", "status", "units completed"),
         *("seed", "models (as served)", "simulated", "when", "Tidepool"),
     )
     yield md.table(head, rows, left=len(head))
-    if len(published.batches) > MOST_BATCHES:
-        yield md.line(f"And {len(published.batches) - MOST_BATCHES:,} more: data/batches.parquet has all.")
 
 
 def _files(published: Publication) -> list[tuple[str, str]]:
@@ -281,7 +226,6 @@ def _files(published: Publication) -> list[tuple[str, str]]:
         ("report.html, report.md", "what came out, and how it was done"),
         *(of_study if published.study is not None else [("config.toml", "its config, complete in itself")]),
         ("DATA.md", "what every table and column means"),
-        ("CITATION.cff", "how to cite it"),
     ]
 
 

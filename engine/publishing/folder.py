@@ -22,7 +22,6 @@ from tidepool.engine.publishing.card import (
     About,
     Publication,
     card,
-    citation,
     dictionary,
     models_of,
     published_tables,
@@ -136,7 +135,6 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
     _configs(folder, source, notes)
     _reports(folder, connection, rows, published)
     write_text(folder / "DATA.md", dictionary(published))
-    write_text(folder / "CITATION.cff", citation(published))
     write_text(folder / "README.md", card(published))
     return published
 

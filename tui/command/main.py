@@ -39,10 +39,10 @@ COMMANDS = {
     "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
     "branch": ("run:branch", "goes on with talks of a batch from one turn: drawn again, or said otherwise"),
     "compare": ("read:compare", "side-by-side statistics of several batches"),
-    "export": ("files:export", "one batch out: json, csv, sqlite, html, markdown, svg, parquet, toml, policy"),
+    "export": ("files:export", "one batch out: json, csv, sqlite, html, markdown, parquet, toml, policy"),
     "publish": (
         "files:publish",
-        "a study as a folder to publish: its file, Parquet, reports, configs, a dataset card, a citation",
+        "a study as a folder to publish: its file, Parquet, reports, configs, a dataset card",
     ),
     "entities": ("library:entities", "the library's entities: list, show, add, generate, remove, types"),
     "agents": ("library:agents", "the library's agents: list, show, add, generate, remove"),

@@ -1,17 +1,9 @@
-"""Pictures in SVG: intervals on bars, around points, along curves; marks of their own; and each as a file for a paper."""
+"""Drawings of a page: intervals on bars, around points, along curves; marks of their own."""
 
 import re
-from pathlib import Path
-from xml.etree import ElementTree
 
-import pytest
-
-from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html_report import render_blocks
-from tidepool.engine.exports.svg import write_pictures
-from tidepool.engine.reports.blocks import Figure, Heat, Report, Series, Words, line
-
-HOSTILE = "<script>alert(1)</script> & ../../x \x1b[31m"
+from tidepool.engine.reports.blocks import Figure, Series, line
 
 
 def svg(figure: Figure) -> str:
@@ -40,24 +32,3 @@ def test_axes_have_their_names_and_differences_their_line() -> None:
     assert re.search(r'rotate\(-90 [^>]*">reward<', curve) and ">steps<" in curve
     means = Figure("means", "", (Series("", (3.0,), intervals=((1.0, 5.0),)),), labels=("a",), reference=0.0)
     assert "stroke-dasharray" in svg(means) and ">+3.00<" in svg(means) and ">0<" in svg(means)
-
-
-def test_every_plot_is_a_picture_of_its_own_that_says_what_was_simulated(tmp_path: Path) -> None:
-    series = Series(HOSTILE, (40.0, 60.0), intervals=((30.0, 50.0), None))
-    blocks = (
-        Figure("bars", HOSTILE, (series, series), labels=(HOSTILE, "b"), places=(0, 1)),
-        Figure("lines", "nothing yet", (Series("", ()),)),
-        Heat("who", ("a", "b"), ("a", "b"), ((None, 12.0), (88.0, None)), (0, 1)),
-    )
-    report = Report("A study", (Words("simulated answers: none asked", "simulated"),), (), blocks)
-    files = write_pictures(report, tmp_path / "plots", "12ab")
-    assert [file.name for file in files] == ["01_script_alert_1_script_x_31m.svg", "02_who.svg"]
-    for file in files:
-        page = file.read_text()
-        root = ElementTree.fromstring(page)
-        assert root[0].tag.endswith("title") and "var(" not in page and "\x1b" not in page
-        assert "Simulated answers: none asked." in page and 'fill="#ffffff"' in page
-    with pytest.raises(UsageError, match="a file for each plot"):
-        write_pictures(report, tmp_path / "all.svg", "12ab")
-    with pytest.raises(UsageError, match="nothing to draw"):
-        write_pictures(Report("", (), (), ()), tmp_path, "12ab")

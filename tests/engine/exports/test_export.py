@@ -113,7 +113,7 @@ async def test_what_cannot_be_exported_is_told(database: Path, tmp_path: Path, m
     await run_batch(game(1), database)
     with pytest.raises(FileError, match="exists already"):
         export_batch(database, "last", "sqlite", database)
-    with pytest.raises(UsageError, match="json, csv, sqlite, html, markdown, svg, parquet"):
+    with pytest.raises(UsageError, match="json, csv, sqlite, html, markdown, parquet"):
         export_batch(database, "last", "policy", tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="-o"):

@@ -35,7 +35,6 @@ ABOUT = About(
     description="Two lines:\n- one",
     authors=("Lovelace, Ada", "The Lab"),
     license="CC-BY-4.0",
-    url="https://data.example/x",
 )
 
 
@@ -136,9 +135,7 @@ def test_machines_read_the_tables_and_the_heads(files: Files) -> None:
     head = pyyaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
     assert head["license"] == "cc-by-4.0" and "simulated" in head["tags"] and head["pretty_name"] == ABOUT.title
     assert [one["config_name"] for one in head["configs"] if one.get("default")] == ["outcomes"]
-    cited = pyyaml.safe_load((folder / "CITATION.cff").read_text())
-    assert cited["authors"] == [{"family-names": "Lovelace", "given-names": "Ada"}, {"name": "The Lab"}]
-    assert cited["abstract"] == ABOUT.description and cited["license"] == "CC-BY-4.0"
+    assert "Authors: Lovelace, Ada; The Lab." in (folder / "README.md").read_text()
     dictionary = (folder / "DATA.md").read_text()
     assert all(f"| `{column}` |" in dictionary for names in columns.values() for column in names)
 
@@ -153,14 +150,12 @@ def test_foreign_words_are_text_in_every_head(files: Files, tmp_path: Path) -> N
     change(database, "UPDATE study SET name = ?", ODD)
     change(database, "DELETE FROM batch WHERE number > 1")
     folder = publish(database, study_id, tmp_path / "out", About(authors=(ODD,), description=ODD)).folder
-    for name in ("README.md", "DATA.md", "CITATION.cff", "report.md"):
+    for name in ("README.md", "DATA.md", "report.md"):
         text = (folder / name).read_text()
         assert "\x1b" not in text and "\u202e" not in text, name
-    for name in ("README.md", "DATA.md", "report.md"):
-        assert "<img" not in MarkdownIt("commonmark").enable("table").render((folder / name).read_text()), name
+        assert "<img" not in MarkdownIt("commonmark").enable("table").render(text), name
     head, _, rest = (folder / "README.md").read_text().removeprefix("---\n").partition("---\n")
     assert pyyaml.safe_load(head)["pretty_name"].startswith("a: [b] --- # x") and rest.startswith("\n# a: \\[b\\]")
-    assert len(pyyaml.safe_load((folder / "CITATION.cff").read_text())["authors"]) == 1
     assert tomllib.loads((folder / "study.toml").read_text())
 
 

@@ -128,7 +128,6 @@ FORMATS = {
     "sqlite": ("SQLite: a Tidepool file with this batch alone", ".db"),
     "html": ("HTML: a page to read and share", ".html"),
     "markdown": ("Markdown: the report with its methods, to publish from", ".md"),
-    "svg": ("SVG: every plot as a picture for a paper, in a folder", ""),
     "parquet": ("Parquet: for data frames", ""),
     "toml": ("TOML: its config, which runs to an equal batch", ".toml"),
     PUBLISH: ("Publish: a folder with all of this and a dataset card", ""),

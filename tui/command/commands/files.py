@@ -25,7 +25,7 @@ def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="PATH",
         type=Path,
-        help="folder (json, csv, svg, parquet) or file (sqlite, html, markdown, toml, policy, one NAME.json) to write; else one named by the batch",
+        help="folder (json, csv, parquet) or file (sqlite, html, markdown, toml, policy, one NAME.json) to write; else one named by the batch",
     )
 
 
@@ -45,16 +45,15 @@ def add_publish_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="a new or an empty folder")
     parser.add_argument("--title", default="", help="else the name of the study")
     parser.add_argument("--description", default="", help="else the description of the config")
-    parser.add_argument("--author", action="append", default=[], help="'Family, Given', or any other name; repeatable")
-    parser.add_argument("--license", default="", help="its SPDX name, such as CC-BY-4.0, or its address")
-    parser.add_argument("--url", default="", help="where the folder will be found")
+    parser.add_argument("--author", action="append", default=[], help="a name; repeatable")
+    parser.add_argument("--license", default="", help="its SPDX name, such as CC-BY-4.0")
 
 
 def run_publish(options: argparse.Namespace) -> int:
     from tidepool.engine.publishing.card import About
     from tidepool.engine.publishing.folder import publish
 
-    about = About(options.title, options.description, tuple(options.author), options.license, options.url)
+    about = About(options.title, options.description, tuple(options.author), options.license)
     published = publish(options.db, options.study, options.output, about)
     for note in published.notes:
         echo_err(note)
