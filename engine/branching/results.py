@@ -172,7 +172,7 @@ def _mean_of(
         return None, None
     array: Array = numpy.array(values)
     grouped = Grouped(numpy.zeros(len(array), dtype=int), 1, [numpy.array(clusters)])
-    (rate,) = rates_of(grouped.spread(array, bounds=bounds), bounds)
+    (rate,) = rates_of(grouped.spread(array), bounds)
     return (rate.mean, rate.interval()) if rate else (None, None)
 
 

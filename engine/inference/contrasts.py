@@ -220,7 +220,7 @@ def within(gaps: Array, order: Array, clusterings: Sequence[Array] = (), most: f
         sizes = numpy.unique(abs(gaps[gaps != 0]))
         if len(sizes) <= 1:
             return _bonett_price(gaps, order, times, float(sizes[0]) if len(sizes) else 1.0)
-    grouped = Grouped(numpy.zeros(len(gaps), dtype=int), 1, clusterings or [numpy.arange(len(gaps))], [order])
+    grouped = Grouped(numpy.zeros(len(gaps), dtype=int), 1, clusterings or [numpy.arange(len(gaps))])
     spread = grouped.spread(gaps, weights)
     clusters, variance = int(spread.clusters[0]), float(spread.variance[0])
     tested = not clusterings or clusters >= FEWEST_TESTED

@@ -296,10 +296,7 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
 def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> Interval | None:
     _, clusters = _clusters(table, rows, [column])
     low, high = table.outcome.bounds
-    grouped = Grouped(
-        numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))], [table.drawn[rows, column]]
-    )
-    spread = grouped.spread(values)
+    spread = Grouped(numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))]).spread(values)
     if math.isfinite(high - low):
         (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
         return rate.interval() if rate else None

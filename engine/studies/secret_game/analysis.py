@@ -63,11 +63,10 @@ def analyse_sides(
     missing: Counter[Pair] = Counter()
     for (one, other), count in (failed or {}).items():
         missing[min(one, other), max(one, other)] += count
-    lost = missing.total()
-    clustering = Clustering(sides, linked=design.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
+    clustering = Clustering(sides, linked=design.linked)
     bounds = _bounds_of_scores(sides, design)
     shares = _Shares(clustering, bounds)
-    agents = shares.of_sides(sides.agent, sides.names, [sides.seat, sides.direction], scored=True)
+    agents = shares.of_sides(sides.agent, sides.names, scored=True)
     agents |= {name: _side_row(scored=True) for pair in missing for name in pair if name not in agents}
     scored = [(-round(row["score_mean"], 9), name) for name, row in agents.items() if row["score_mean"] is not None]
     compared = comparisons(clustering, [name for _, name in sorted(scored)], bounds)
@@ -141,19 +140,17 @@ class _Shares:
         self.by, self.sides, self._bounds = clustering, clustering.sides, bounds
         self._likeness = clustering.likeness(self.sides.revealed)
 
-    def of_sides(
-        self, groups: Array, names: Sequence[Any], levels: Sequence[Array], *, scored: bool
-    ) -> dict[Any, dict[str, Any]]:
-        """By the name of a group; `levels` are strata of sides."""
+    def of_sides(self, groups: Array, names: Sequence[Any], *, scored: bool) -> dict[Any, dict[str, Any]]:
+        """By the name of a group."""
         size, sides = len(names), self.sides
-        grouped = self.by.grouped(groups, size, levels)
+        grouped = self.by.grouped(groups, size)
         columns = (sides.revealed, sides.obtained, sides.only_obtained)
         rates = [self.by.rates(grouped, one, likeness=self._likeness) for one in columns[:2]]
         rates.append(self.by.rates(grouped, columns[2]))
         counts = [numpy.bincount(groups, column, minlength=size) for column in columns]
         known = ~numpy.isnan(sides.score)
         scores = numpy.bincount(groups, numpy.nan_to_num(sides.score), minlength=size)
-        by_score = self.by.grouped(groups, size, levels, known)
+        by_score = self.by.grouped(groups, size, known)
         means = self.by.rates(by_score, sides.score[known], self._bounds, self._likeness) if scored else [None] * size
         rows = zip(
             numpy.bincount(groups, minlength=size),
@@ -166,20 +163,16 @@ class _Shares:
         return {name: _side_row(*row, scored=scored) for name, row in zip(names, rows, strict=True)}
 
     def by_label(self, groups: Array, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
-        sides = self.sides
-        rows = self.of_sides(groups, names, [sides.seat, sides.direction, sides.agent], scored=True)
+        """Sides by a label of theirs."""
+        rows = self.of_sides(groups, names, scored=True)
         return {name: row for name, row in sorted(rows.items()) if row["interactions"]}
 
-    def of_talks(
-        self, groups: Array, size: int, levels: Sequence[Array], pairs: Sequence[Array]
-    ) -> list[dict[str, Any]]:
-        """`levels` are strata of sides, `pairs` of whole talks."""
+    def of_talks(self, groups: Array, size: int) -> list[dict[str, Any]]:
         sides, opened = self.sides, self.sides.opener
-        talks = self.by.grouped(groups, size, pairs, opened)
+        talks = self.by.grouped(groups, size, opened)
         both, one_sided = (sides.revealed & sides.obtained)[opened], (sides.revealed ^ sides.obtained)[opened]
         rates = [
-            self.by.rates(self.by.grouped(groups, size, levels), sides.revealed, likeness=self._likeness),
+            self.by.rates(self.by.grouped(groups, size), sides.revealed, likeness=self._likeness),
             *(self.by.rates(talks, values) for values in (both, one_sided)),
         ]
         counts = [
@@ -193,17 +186,15 @@ class _Shares:
         ]
 
     def overall(self) -> dict[str, Any]:
-        sides = self.sides
-        levels = [sides.seat, sides.direction, sides.agent]
-        return self.of_talks(numpy.zeros(len(sides), dtype=int), 1, levels, [sides.pair])[0]
+        return self.of_talks(numpy.zeros(len(self.sides), dtype=int), 1)[0]
 
 
 def _pairs(shares: _Shares, missing: Mapping[Pair, int]) -> dict[str, dict[str, Any]]:
     sides, names = shares.sides, shares.sides.names
     present, codes = numbered(sides.pair)
-    talks = shares.of_talks(codes, len(present), [sides.seat, sides.agent], [])
+    talks = shares.of_talks(codes, len(present))
     ways, direction = numbered(sides.direction)
-    by_way = shares.of_sides(direction, ways.tolist(), [sides.opener.astype(int)], scored=False)
+    by_way = shares.of_sides(direction, ways.tolist(), scored=False)
     by_pair: dict[Pair, dict[str, Any]] = {}
     for code, row in zip(present.tolist(), talks, strict=True):
         first, second = divmod(code, len(names))
@@ -255,10 +246,9 @@ def _by_scenario(
 ) -> dict[str, dict[str, Any]]:
     """Within a scenario its talks, or games, are what there is to count."""
     sides = clustering.sides
-    within = Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing)
+    within = Clustering(sides, linked=clustering.linked, scenarios_differ=False)
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
-    levels = [sides.seat, sides.direction, sides.agent]
-    rows = _Shares(within, bounds).of_talks(codes, len(present), levels, [sides.pair])
+    rows = _Shares(within, bounds).of_talks(codes, len(present))
     return {
         str(scenario): {"secrets": secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **row}
         for scenario, row in zip(present.tolist(), rows, strict=True)
@@ -279,19 +269,16 @@ def _verdicts(clustering: Clustering) -> dict[str, Any]:
         "missing": ~known,
     }
 
-    def rows(groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
-        rates = clustering.rates(
-            clustering.grouped(groups, size, levels, known), sides.verdict[known], likeness=likeness
-        )
+    def rows(groups: Array, size: int) -> list[dict[str, Any]]:
+        rates = clustering.rates(clustering.grouped(groups, size, known), sides.verdict[known], likeness=likeness)
         counts = {name: numpy.bincount(groups[own], minlength=size).tolist() for name, own in chosen.items()}
         return [
             {name: column[place] for name, column in counts.items()} | _share("revealed", rate)
             for place, rate in enumerate(rates)
         ]
 
-    levels = [sides.seat, sides.direction]
-    (overall,) = rows(numpy.zeros(len(sides), dtype=int), 1, [*levels, sides.agent])
+    (overall,) = rows(numpy.zeros(len(sides), dtype=int), 1)
     return {
         "overall": overall,
-        "agents": dict(zip(sides.names, rows(sides.agent, len(sides.names), levels), strict=True)),
+        "agents": dict(zip(sides.names, rows(sides.agent, len(sides.names)), strict=True)),
     }

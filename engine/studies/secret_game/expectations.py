@@ -186,11 +186,10 @@ class WatchedGame:
         sides = self._columns.of_whole_talks()
         if not len(sides):
             return None
-        lost = self._read_count - len(sides) // 2
-        clustering = Clustering(sides, linked=self.linked, missing=lost / self._read_count)
+        clustering = Clustering(sides, linked=self.linked)
         rate = clustering.overall_rate()
         if self._agents:
-            grouped = clustering.grouped(sides.agent, len(sides.names), [sides.seat, sides.direction])
+            grouped = clustering.grouped(sides.agent, len(sides.names))
             values, likeness = getattr(sides, self._outcome), clustering.likeness(sides.revealed)
             rate = clustering.rates(grouped, values, likeness=likeness)[sides.names.index(self._agents[0])]
         return ReportEstimate(rate.mean, rate.interval()) if rate else None

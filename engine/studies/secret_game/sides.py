@@ -90,11 +90,6 @@ class Sides:
         """both agents, whoever is whose opponent"""
         return numpy.minimum(self.agent, self.opponent) * len(self.names) + numpy.maximum(self.agent, self.opponent)
 
-    @cached_property
-    def seat(self) -> Array:
-        """direction and who opened"""
-        return pair_codes(self.direction, self.opener.astype(int))
-
 
 class SideColumns:
     """Sides turned into arrays as they come."""
@@ -164,11 +159,9 @@ def _in_order(places: Mapping[Any, int], *columns: Array) -> tuple[tuple[Any, ..
 
 
 class Clustering:
-    def __init__(self, sides: Sides, *, linked: bool, scenarios_differ: bool = True, missing: float = 0.0) -> None:
-        """`missing` is the share of the conversations that failed."""
+    def __init__(self, sides: Sides, *, linked: bool, scenarios_differ: bool = True) -> None:
         self.sides = sides
         self.linked = linked
-        self.missing = missing
         self.by_scenario = scenarios_differ and 1 < self.scenarios < self.talks
 
     @cached_property
@@ -198,12 +191,9 @@ class Clustering:
         """clusters, of the way with fewest"""
         return min(distinct_number(way) for way in self.ways)
 
-    def grouped(self, groups: Array, size: int, levels: Sequence[Array] = (), rows: Array | None = None) -> Grouped:
-        """`groups` and `levels` are of all sides; only `rows` of them count."""
-        if rows is None or rows.all():
-            return Grouped(groups, size, self.ways, levels, self.missing)
-        ways, finer = [way[rows] for way in self.ways], [level[rows] for level in levels]
-        return Grouped(groups[rows], size, ways, finer, self.missing)
+    def grouped(self, groups: Array, size: int, rows: Array | slice = slice(None)) -> Grouped:
+        """`groups` are of all sides; only `rows` of them count."""
+        return Grouped(groups[rows], size, [way[rows] for way in self.ways])
 
     def rates(
         self, grouped: Grouped, values: Array, bounds: Interval = UNIT, likeness: float = 0.0
@@ -226,7 +216,7 @@ class Clustering:
     def overall_rate(self) -> Rate | None:
         """The share of sides that revealed."""
         sides = self.sides
-        grouped = self.grouped(numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent])
+        grouped = self.grouped(numpy.zeros(len(sides), dtype=int), 1)
         return self.rates(grouped, sides.revealed, likeness=self.likeness(sides.revealed))[0]
 
     @property
