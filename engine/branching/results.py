@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import Contrast, stratified, within
+from tidepool.engine.inference.contrasts import Contrast, matched, stratified
 from tidepool.engine.inference.grouped import Array, Grouped, numpy
 from tidepool.engine.inference.intervals import Interval, rates_of
 from tidepool.engine.kinds import KINDS, Kind, load_kind
@@ -153,7 +153,7 @@ def _means(complete: Values, arm: Arm) -> list[float]:
 def _over_conversations(complete: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
     gaps = numpy.array(_means(complete, "altered")) - numpy.array(_means(complete, "control"))
     clusterings = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
-    return within(gaps, numpy.zeros(len(gaps), dtype=int), clusterings, measure.bounds[1] - measure.bounds[0])
+    return matched(gaps, clusterings, measure.bounds[1] - measure.bounds[0])
 
 
 def _of_this_one(complete: Values, measure: Measure) -> Contrast | None:

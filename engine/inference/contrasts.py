@@ -30,7 +30,7 @@ from tidepool.engine.inference.intervals import (
 FEW = 5
 """fewer values than this that differ from the commonest are too few for a variance"""
 FEW_PAIRS = 20
-"""fewer differences within talks are counted with Bonett and Price's two more"""
+"""fewer differences of one size are counted with Bonett and Price's two more"""
 FEWEST_TESTED = 5
 """games or scenarios that link their values: fewer have an interval, but no test"""
 _NOTHING = 1e-9
@@ -202,62 +202,44 @@ def rate_contrast(first: Rate, second: Rate, clusters: int, *, tested: bool) -> 
     return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
 
 
-# -- differences within talks ----------------------------------------------------------------------------------
+# -- paired differences ------------------------------------------------------------------------------------------------
 
 
-def within(gaps: Array, order: Array, clusterings: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
-    """The mean of differences that were each taken within one talk, both `order`s of opening weighted equally.
+def matched(
+    differences: Array, clusterings: Sequence[Array] = (), most: float = 1.0, order: Array | None = None
+) -> Contrast | None:
+    """The mean of differences that were each taken within one pair, such as the two sides of a talk.
 
-    `most` is how far apart two values can be.
+    `most` is how far apart two values can be; the groups of `order`, such as who opened, are weighted equally. Student's
+    interval and test; or Bonett and Price's where few differ, since a variance of next to nothing tells nothing: they count
+    one more of either sign, as far apart as any was or half of what is possible.
     """
-    if not len(gaps):
+    if not len(differences):
         return None
-    gaps = gaps.astype(float)
-    _, order = numbered(order.astype(int))
-    times = numpy.bincount(order)
-    weights = (1 / (len(times) * times))[order]
-    if not clusterings and (len(gaps) < FEW_PAIRS or _varied(gaps, numpy.zeros_like(order)) < 2 * FEW):
-        sizes = numpy.unique(abs(gaps[gaps != 0]))
-        if len(sizes) <= 1:
-            return _bonett_price(gaps, order, times, float(sizes[0]) if len(sizes) else 1.0)
-    grouped = Grouped(numpy.zeros(len(gaps), dtype=int), 1, clusterings or [numpy.arange(len(gaps))])
-    spread = grouped.spread(gaps, weights)
-    clusters, variance = int(spread.clusters[0]), float(spread.variance[0])
+    values, weights = differences.astype(float), None
+    if order is not None:
+        _, group = numbered(order.astype(int))
+        weights = 1 / numpy.bincount(group)[group]
+    every = numpy.zeros(len(values), dtype=int)
+    spread = Grouped(every, 1, clusterings or [numpy.arange(len(values))]).spread(values, weights)
+    mean, variance, clusters = float(spread.mean[0]), float(spread.variance[0]), int(spread.clusters[0])
     tested = not clusterings or clusters >= FEWEST_TESTED
-    mean = float(spread.mean[0])
-    if spread.varied[0] >= min(FEW, clusters) and not variance < _NOTHING**2:
-        return student("t", clusters, mean, variance, float(spread.freedom[0]), tested=tested)
-    (rate,) = rates_of(spread, (-most, most))
-    assert rate is not None
-    interval = rate.interval()
-    p_value = p_value_of(rate.interval) if tested and interval else None
-    return Contrast(mean, interval, p_value, "bounded", clusters)
-
-
-def matched(differences: Array, clusterings: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
-    """The mean of differences between matched talks, in which many may not differ at all.
-
-    Where few do, one more of either kind is counted, as far apart as any was or half of what is possible: a variance of
-    next to nothing tells nothing. Of talks that hang together it is clusters that differ, as far as any did.
-    """
-    contrast = within(differences, numpy.zeros(len(differences), dtype=int), clusterings, most)
-    if contrast is None or contrast.clusters < 2 or len(clusterings) > 1:
-        return contrast
-    values, least = differences.astype(float), most / 2
-    for labels in clusterings:
-        _, cluster, times = numpy.unique(labels, return_inverse=True, return_counts=True)
-        values, least = numpy.bincount(cluster, differences) / times, 0.0
-    number, tested = len(values), not clusterings or len(values) >= FEWEST_TESTED
-    varied = _varied(values, numpy.zeros(number, dtype=int))
-    if varied >= 2 * FEW or 2 * varied >= number:
-        if contrast.method != "bounded":
-            return contrast
-        variance = float(values.var(ddof=1)) / number
-        return student("t", number, contrast.difference, variance, number - 1, tested=tested)
-    size, total = max(least, float(abs(values).max())) or most / 2, number + 2
-    middle = float(values.sum()) / total
+    if len(clusterings) == 1:
+        _, cluster = numbered(clusterings[0])
+        values = numpy.bincount(cluster, values) / numpy.bincount(cluster)
+    if clusters < 2 or len(clusterings) > 1 or not _few_differ(values):
+        return student("t", clusters, mean, variance, clusters - 1, tested=tested)
+    size = max(0.0 if clusterings else most / 2, float(abs(values).max())) or most / 2
+    middle, total = mean * clusters / (clusters + 2), clusters + 2
     variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total
-    return student("Bonett–Price", number, contrast.difference, variance, math.inf, tested=tested, middle=middle)
+    return student("Bonett–Price", clusters, mean, variance, math.inf, tested=tested, middle=middle)
+
+
+def _few_differ(values: Array) -> bool:
+    """Too few for a variance of their own: most are equal, or there are few and all that differ do so alike."""
+    varied = _varied(values, numpy.zeros(len(values), dtype=int))
+    alike = len(numpy.unique(abs(values[values != 0]))) < 2
+    return (varied < 2 * FEW and 2 * varied < len(values)) or (alike and len(values) < FEW_PAIRS)
 
 
 PAIRS_FOR_A_VERDICT = 10
@@ -271,26 +253,6 @@ def of_pairs(differences: Array) -> Contrast | None:
     if contrast is None or contrast.clusters >= PAIRS_FOR_A_VERDICT:
         return contrast
     return replace(contrast, p_value=None)
-
-
-def _bonett_price(differences: Array, order: Array, times: Array, size: float) -> Contrast:
-    """Few talks, in which one, the other, or neither did better: one more of either kind is counted.
-
-    Where the two opened unequally often, each order of opening is counted by itself.
-    """
-    unbalanced = len(times) > 1 and abs(int(times[0]) - int(times[1])) > 1
-    halves = [differences[order == index] for index in range(len(times))] if unbalanced else [differences]
-    middle = variance = 0.0
-    for half in halves:
-        total = len(half) + 2
-        more, less = (int((half > 0).sum()) + 1) / total, (int((half < 0).sum()) + 1) / total
-        middle += size * (more - less) / len(halves)
-        variance += size**2 * (more + less - (more - less) ** 2) / total / len(halves) ** 2
-    mean = sum(float(half.mean()) for half in halves) / len(halves)
-    return student("Bonett–Price", len(differences), mean, variance, math.inf, middle=middle)
-
-
-# -- pairs and seeds ---------------------------------------------------------------------------------------------------
 
 
 SEEDS_FOR_A_VERDICT = 8

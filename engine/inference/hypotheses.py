@@ -1,18 +1,18 @@
 """What is asked of a design: factors, differences between cells as people write them and as weights of cells, hypotheses.
 
 `firmness: firm - plain` is a main effect, averaged over the cells of the other factors; `… | mode = retained` takes it within
-a level; `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. Names of factors and
-levels may hold spaces, hyphens, colons, anything: a text is read by the names that the design knows, in every way it
-can be read, and two ways are an error. Quotes around a name settle it. Hypotheses are checked before anything is bought."""
+a level; `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. A text
+is read by the names that the design knows; a name that holds one of these signs is written in quotes. Hypotheses are
+checked before anything is bought."""
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import islice, product
+from itertools import product
 from math import prod
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.inference.measures import Outcome, find_outcome
@@ -89,14 +89,9 @@ def _factor(data: Mapping[str, Any]) -> Factor:
 # -- contrasts ---------------------------------------------------------------------------------------------------------
 
 
-MINUS, TIMES = r"\s*[-\u2212\u2013]\s*", r"\s*[×*]\s*|\s+[xX]\s+"
-COLON, BAR, EQUALS, COMMA = r"\s*:\s*", r"\s*\|\s*", r"\s*=\s*", r"\s*,\s*"
-_SIGNS = re.compile(rf"\s+[-\u2212\u2013]\s+|{TIMES}|{BAR}|\s+=\s*|:\s+")
-_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
+TIMES, BAR, COMMA = (re.compile(sign) for sign in (r"\s*[×*]\s*|\s+[xX]\s+", r"\s*\|\s*", r"\s*,\s*"))
+_SIGNS = re.compile(r"\s+[-\u2212\u2013=xX]\s+|\s*[×*|]\s*|:\s+")
 MOST_NAMED = 8
-MOST_TRIES = 20_000
-"""a text of a stranger's file may be made to have more readings than there is time"""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +139,57 @@ class Weighing:
 
 def parse_contrast(text: str, factors: Factors) -> ContrastSpec:
     """Raises a UsageError that names what is known."""
-    readings = list(islice(dict.fromkeys(_Reader(text, factors).read()), 2))
-    if not readings:
+    plain = _plain(text)
+    differences, place = _read_several(plain, 0, TIMES, [_difference_pattern(factor) for factor in factors.factors])
+    held: list[tuple[str, ...]] = []
+    if differences and (bar := BAR.match(plain, place)):
+        held, place = _read_several(plain, bar.end(), COMMA, [_held_pattern(factor) for factor in factors.factors])
+    if not differences or place != len(plain):
         raise UsageError(_unreadable(text, factors))
-    if len(readings) > 1:
-        options = " or ".join(map(_with_quotes, readings))
-        raise UsageError(f"The contrast {text!r} can be read in more than one way: {options}. Put names in quotes.")
-    _check(readings[0], factors)
-    return readings[0]
+    names = {factor.name: {_plain(level): level for level in factor.levels} for factor in factors.factors}
+    spec = ContrastSpec(
+        tuple(Difference(factor, names[factor][level], names[factor][other]) for factor, level, other in differences),
+        tuple((factor, names[factor][level]) for factor, level in held),
+    )
+    _check(spec, factors)
+    return spec
 
 
-def _with_quotes(spec: ContrastSpec) -> str:
-    parts = (f'{term.factor}: "{term.level}" - "{term.reference}"' for term in spec.differences)
-    return " × ".join(parts) + "".join(f' | {factor} = "{level}"' for factor, level in spec.within)
+Patterns = Sequence[tuple[str, re.Pattern[str]]]
+"""of each factor: its name and how a text about it is written"""
+
+
+def _read_several(text: str, place: int, between: re.Pattern[str], patterns: Patterns) -> tuple[list[Any], int]:
+    """The items from `place` on, each with the name of its factor, and where the last one ends."""
+    items: list[tuple[str, ...]] = []
+    while found := next(((name, match) for name, one in patterns if (match := one.match(text, place))), None):
+        name, match = found
+        items.append((name, *(_unquoted(part) for part in match.groups())))
+        place = match.end()
+        if not (sign := between.match(text, place)):
+            break
+        place = sign.end()
+    return items, place
+
+
+def _difference_pattern(factor: Factor) -> tuple[str, re.Pattern[str]]:
+    levels = f"({_choice(factor.levels)})"
+    pattern = rf"(?:{_choice([factor.name])})\s*:\s*{levels}\s*[-\u2212\u2013]\s*{levels}"
+    return factor.name, re.compile(rf"{pattern}(?=\s*(?:[×*|]|$)|\s[xX]\s)")
+
+
+def _held_pattern(factor: Factor) -> tuple[str, re.Pattern[str]]:
+    return factor.name, re.compile(rf"(?:{_choice([factor.name])})\s*=\s*({_choice(factor.levels)})(?=\s*(?:,|$))")
+
+
+def _choice(names: Sequence[str]) -> str:
+    """One of these names, with or without quotes; the longest first."""
+    plain = sorted({_plain(name) for name in names}, key=len, reverse=True)
+    return "|".join(f"[\"'“]{re.escape(name)}[\"'”]|{re.escape(name)}" for name in plain)
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if text[0] in "\"'“" and text[-1] in "\"'”" else text
 
 
 def _check(spec: ContrastSpec, factors: Factors) -> None:
@@ -177,75 +210,6 @@ def _check(spec: ContrastSpec, factors: Factors) -> None:
 
 def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-class _Reader:
-    """Every way to read a text by the names that the design knows."""
-
-    def __init__(self, text: str, factors: Factors) -> None:
-        self._text = _plain(text)
-        self._factors = factors.factors
-        self._tries = 0
-
-    def read(self) -> Iterator[ContrastSpec]:
-        for differences, place in self._several(0, self._difference, TIMES):
-            if place == len(self._text):
-                yield ContrastSpec(differences)
-            for _, start in self._sequence(place, (BAR,)):
-                for held, end in self._several(start, self._held, COMMA):
-                    if end == len(self._text):
-                        yield ContrastSpec(differences, held)
-
-    def _several(
-        self, place: int, read_item: Callable[[int], Iterator[tuple[T, int]]], between: str
-    ) -> Iterator[tuple[tuple[T, ...], int]]:
-        """One or more, with signs between them: each with where it ends."""
-        for first, end in read_item(place):
-            yield (first,), end
-            for _, start in self._sequence(end, (between,)):
-                for others, last in self._several(start, read_item, between):
-                    yield (first, *others), last
-
-    def _difference(self, place: int) -> Iterator[tuple[Difference, int]]:
-        for factor in self._factors:
-            parts = ((factor.name,), COLON, factor.levels, MINUS, factor.levels)
-            for (name, level, reference), end in self._sequence(place, parts):
-                yield Difference(name, level, reference), end
-
-    def _held(self, place: int) -> Iterator[tuple[tuple[str, str], int]]:
-        for factor in self._factors:
-            for names, end in self._sequence(place, ((factor.name,), EQUALS, factor.levels)):
-                yield (names[0], names[1]), end
-
-    def _sequence(self, place: int, parts: Sequence[str | tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], int]]:
-        """The names that are found, and where the last part ends. A part is a sign, or a choice of names."""
-        self._tries += 1
-        if self._tries > MOST_TRIES:
-            raise UsageError("A contrast can be read in too many ways. Put names in quotes.")
-        if not parts:
-            yield (), place
-        elif isinstance(sign := parts[0], str):
-            if match := re.compile(sign).match(self._text, place):
-                yield from self._sequence(match.end(), parts[1:])
-        else:
-            for name, end in self._names(place, sign):
-                for others, last in self._sequence(end, parts[1:]):
-                    yield (name, *others), last
-
-    def _names(self, place: int, names: Sequence[str]) -> Iterator[tuple[str, int]]:
-        for name in sorted(dict.fromkeys(names), key=len, reverse=True):
-            plain = _plain(name)
-            opening = self._text[place : place + 1]
-            if opening in _QUOTES and self._text.startswith(f"{plain}{_QUOTES[opening]}", place + 1):
-                yield name, place + len(plain) + 2
-            end = place + len(plain)
-            if plain and self._text.startswith(plain, place) and not self._within_a_word(end):
-                yield name, end
-
-    def _within_a_word(self, end: int) -> bool:
-        """A name that ends in the middle of a word is another name."""
-        both = self._text[end - 1 : end + 1]
-        return len(both) == 2 and all(character.isalnum() or character == "_" for character in both)
 
 
 def _unreadable(text: str, factors: Factors) -> str:

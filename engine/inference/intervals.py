@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat, starmap
 
-from tidepool.engine.inference.distributions import fewest_expected, normal_quantile, root, student_quantile
+from tidepool.engine.inference.distributions import normal_quantile, root, student_quantile
 from tidepool.engine.inference.grouped import Spread
 
 Interval = tuple[float, float]
@@ -54,7 +54,6 @@ _CLOSE = 1e-12
 _SMALLEST_P = 1e-12
 _SURER = 10
 """values of strata that hardly vary say more than independent ones, but not without end"""
-FEW_EVENTS = 3.5
 FEW_CLUSTERS = 10
 """fewer clusters that hold any value off the commonest hide how much clusters differ"""
 
@@ -79,20 +78,8 @@ class Rate:
         low, high = self.bounds
         if not self.freedom or high <= low:
             return None
-        ends = _for_few(wilson(self.share, self.effective, quantile(self.freedom, level)), self, level)
+        ends = wilson(self.share, self.effective, quantile(self.freedom, level))
         return low + (high - low) * ends[0], low + (high - low) * ends[1]
-
-
-def _for_few(ends: Interval, rate: Rate, level: float) -> Interval:
-    """With one to three events Wilson's nearer end reaches too little towards none: there it is Poisson's."""
-    low, high = ends
-    for events in (rate.share * rate.effective, (1 - rate.share) * rate.effective):
-        if _CLOSE < events <= FEW_EVENTS:
-            limit = fewest_expected(events, 1 - level) / rate.effective
-            low, high = (
-                (min(low, limit), high) if events == rate.share * rate.effective else (low, max(high, 1 - limit))
-            )
-    return low, high
 
 
 def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: float = 0.0) -> list[Rate | None]:

@@ -48,10 +48,6 @@ def _ends(share: float, trials: float, z: float) -> list[float]:
     centre = (share + z * z / (2 * trials)) / whole
     reach = z / whole * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2))
     low, high = (0.0 if share == 0 else centre - reach), (1.0 if share == 1 else centre + reach)
-    for events, of_none in ((share * trials, True), ((1 - share) * trials, False)):
-        if 0 < events <= 3.5 and min(share, 1 - share) > 0:
-            limit = stats.gamma.ppf(0.05, events) / trials
-            low, high = (min(low, limit), high) if of_none else (low, max(high, 1 - limit))
     return [100 * low, 100 * high]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from tidepool.engine.inference.contrasts import SIGNIFICANT, Arms, Contrast, within
+from tidepool.engine.inference.contrasts import SIGNIFICANT, Arms, Contrast, matched
 from tidepool.engine.inference.grouped import Array, numpy, pair_codes
 from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.inference.significance import corrected

@@ -12,7 +12,7 @@ from typing import Any
 
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, rate_contrast, within
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, matched, rate_contrast
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections
@@ -90,7 +90,6 @@ COMMON = 0.9
 METHODS = {
     "t": "Student's test of the differences of matched talks",
     "Bonett–Price": "Bonett and Price's interval of matched talks",
-    "bounded": "Wilson's interval of the mean difference of matched talks",
     "MOVER": "the two rates' own intervals, joined (MOVER)",
 }
 
@@ -138,7 +137,7 @@ def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str
         if batch.clustering.by_scenario and len(ways) < 2:
             ways.append(numpy.array([row[1] or 0 for row in rows]))
             break
-    return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, most=2.0)
+    return matched(gaps, ways, most=2.0)
 
 
 def _apart(first: _Batch, second: _Batch) -> Contrast | None:

@@ -116,7 +116,6 @@ WRONG: list[tuple[Factors, str, str]] = [
     (FIRM, "firmness: firm - plain | secret_game.mode = retained, secret_game.mode = standard", "compares already"),
     (FIRM, "x" * 5_000, "cannot be read"),
     (FIRM, "firmness: [red]firm[/red] - plain", "cannot be read"),
-    (Factors((Factor("f", ("a", "a - a")),)), "f: a - a - a", "more than one way"),
     (NASTY, "tone of voice: - a", "factor: level - level"),
     (STEPS, "model: large - small × budget: high - low", "go in step"),
     (STEPS, "model: large - small | budget = high", "go in step"),

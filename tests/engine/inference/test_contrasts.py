@@ -7,7 +7,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import linalg, stats
 
-from tidepool.engine.inference.contrasts import compared_in_words, matched, paired_by_seed, stratified, within
+from tidepool.engine.inference.contrasts import compared_in_words, matched, paired_by_seed, stratified
 
 RANDOM = numpy.random.default_rng(8)
 SIZE = 120
@@ -79,7 +79,7 @@ def test_without_a_common_stratum_there_is_nothing_to_compare() -> None:
 def test_differences_within_talks_weigh_both_orders_alike() -> None:
     order = numpy.array([0] * 30 + [1] * 10)
     gaps = RANDOM.choice([-1.0, 0.0, 1.0], 40)
-    found = within(gaps, order)
+    found = matched(gaps, order=order)
     means = [gaps[order == o].mean() for o in (0, 1)]
     assert found is not None and found.method == "t"
     assert found.difference == pytest.approx(sum(means) / 2)
@@ -87,7 +87,7 @@ def test_differences_within_talks_weigh_both_orders_alike() -> None:
 
 def test_few_talks_are_counted_as_bonett_and_price_do() -> None:
     gaps = numpy.array([1.0] * 4 + [-1.0] + [0.0] * 5)
-    found = within(3 * gaps, numpy.arange(10) % 2)
+    found = matched(3 * gaps, most=3.0)
     assert found is not None and found.method == "Bonett–Price"
     more, less = 5 / 12, 2 / 12
     reach = 1.959964 * math.sqrt((more + less - (more - less) ** 2) / 12)
@@ -96,7 +96,7 @@ def test_few_talks_are_counted_as_bonett_and_price_do() -> None:
 
 def test_few_linked_games_have_an_interval_but_no_test() -> None:
     gaps, games = RANDOM.random(40), numpy.arange(40) % 4
-    found = within(gaps, numpy.zeros(40, dtype=int), [games])
+    found = matched(gaps, [games])
     assert found is not None and found.interval is not None and found.p_value is None
 
 

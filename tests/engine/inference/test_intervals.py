@@ -10,7 +10,6 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from tidepool.engine.inference.distributions import fewest_expected
 from tidepool.engine.inference.grouped import Grouped
 from tidepool.engine.inference.intervals import (
     Rate,
@@ -18,7 +17,6 @@ from tidepool.engine.inference.intervals import (
     interval_over,
     p_value_of,
     rates_of,
-    wilson,
 )
 
 RANDOM = numpy.random.default_rng(4)
@@ -64,13 +62,6 @@ def test_one_cluster_has_no_interval() -> None:
     spread = Grouped(numpy.zeros(9, dtype=int), 1, [numpy.zeros(9, dtype=int)]).spread(RANDOM.random(9))
     (rate,) = rates_of(spread)
     assert rate is not None and rate.interval() is None
-
-
-@pytest.mark.parametrize("events", [1, 2, 3])
-def test_few_events_reach_down_to_poissons_limit(events: int) -> None:
-    assert fewest_expected(events, 0.05) == pytest.approx(stats.chi2.ppf(0.05, 2 * events) / 2)
-    low, _ = Rate(events / 40, 40, math.inf, 40).interval() or (1, 1)
-    assert low == pytest.approx(min(stats.chi2.ppf(0.05, 2 * events) / 80, wilson(events / 40, 40, 1.96)[0]), abs=1e-4)
 
 
 def test_a_bounded_mean_is_a_rate_between_its_bounds() -> None:
