@@ -24,7 +24,7 @@ from tidepool.engine.config.problems import adding_line, format_error, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
-from tidepool.engine.design.statistics import likely_unaffected, study_outcomes
+from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.hypotheses import check_hypotheses
 from tidepool.engine.runtime.plans import merge_plans, priced
@@ -202,9 +202,7 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
     record = _design_record(complete, design, factors)
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
-        first_cells = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
-        ignored = likely_unaffected(first_cells, paired=design.mode == "paired")
-        warnings = [*check_hypotheses(record, outcomes), *ignored]
+        warnings = check_hypotheses(record, outcomes)
     except UsageError as error:
         raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
     return PlannedStudy(config.batch.name, record, cells, config.origin.folder, tuple(warnings))

@@ -13,8 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.call import Call
-from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import SIGNIFICANT
@@ -40,10 +38,9 @@ from tidepool.engine.inference.measures import Outcome
 from tidepool.engine.inference.significance import corrected, holm
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.blocks import listing
-from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
+from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.runtime.stop_results import stopping_of
-from tidepool.engine.simulated.provider import reading_of
 from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
@@ -58,35 +55,6 @@ from tidepool.storage.studies import cells_of as stored_cells
 Levels = Mapping[str, str]
 MOST_COMPARED = 50
 """cells that are held against the first one"""
-
-
-def likely_unaffected(cells: Sequence[tuple[Levels, FrozenConfig]], *, paired: bool) -> list[str]:
-    """Warnings for a plan; `cells` are those of one replicate."""
-    from tidepool.engine.studies.study import study_from
-
-    if not cells or not (reference := list(study_from(cells[0][1]).first_requests())):
-        return []
-    warnings = []
-    for levels, config in islice(cells[1:], MOST_COMPARED):
-        if (changed := _changed(cells[0][0], levels, paired)) and (
-            models := _ignoring(reference, list(study_from(config).first_requests()))
-        ):
-            read, their = ("reads", "its") if len(models) == 1 else ("read", "their")
-            warnings.append(
-                f"Contrast {_contrast(changed)}: {listing(models)} {read} the same from the requests of both, so {their} replies "
-                "will be identical and no effect can show. Real models may react."
-            )
-    return warnings
-
-
-def _ignoring(reference: Sequence[Call], others: Sequence[Call]) -> list[str]:
-    """Simulated models that read the same from different requests; none if any model reads a difference."""
-    pairs = [(first, second) for first, second in zip(reference, others, strict=False) if first != second]
-    alike = all(
-        is_simulated(first.model) and first.model == second.model and reading_of(first) == reading_of(second)
-        for first, second in pairs
-    )
-    return list(dict.fromkeys(first.model for first, _ in pairs)) if alike and len(reference) == len(others) else []
 
 
 def unaffected(

@@ -34,8 +34,6 @@ class Responder:
     speak: Speak
     recognises: Callable[[str], bool] = lambda system: False
     """whether a system prompt is meant for it, where several responders share a model name"""
-    reads: Callable[[str, str, Sequence[Message]], object] | None = None
-    """all that it takes from a request; None: everything"""
 
 
 def mix(seed: int) -> int:

@@ -332,12 +332,6 @@ def responder_for(call: Call) -> Responder:
     return responders[0] if len(responders) == 1 else _recognised(call.model_name, call.system)
 
 
-def reading_of(call: Call) -> object:
-    """All that the responder takes from a request. One that does not say is taken to read everything."""
-    reads = responder_for(call).reads
-    return reads(call.model_name, call.system, call.messages) if reads else call
-
-
 @cache
 def _responders(model_name: str) -> list[Responder]:
     return [load_place(f"{__package__}.{place}") for place in RESPONDERS.get(model_name, (PLAYER,))]

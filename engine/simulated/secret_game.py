@@ -420,11 +420,6 @@ def play(persona: str, system: str, messages: Sequence[Message], seed: int) -> S
     return SimulatedReply(_unnaming(role, dice), _NOTHING)
 
 
-def read_game(persona: str, system: str, messages: Sequence[Message]) -> object:
-    """All that it takes from a request: its role, how many messages are left, and the talk so far."""
-    return cast(persona, system), read_prompt(system).messages_left, tuple(messages)
-
-
 @lru_cache(maxsize=8192)
 def cast(persona: str, system: str, met_before: bool = False) -> PlayedRole:
     facts = read_prompt(system)
@@ -584,5 +579,5 @@ def reveals_secret(text: str, secret: str) -> bool:
     return (reveal is not None and not reveal.uncertain) or any(guise.word in text for guise in forms_of(secret).hint)
 
 
-PLAYER = Responder(play, reads=read_game)
+PLAYER = Responder(play)
 JUDGE = Responder(judge_game, recognises=lambda system: system == JUDGE_SYSTEM)

@@ -177,13 +177,6 @@ def speak_as_persona(model_name: str, system: str, messages: Sequence[Message], 
     return SimulatedReply(text, f"stance {stance:+.2f}")
 
 
-def read_persona(model_name: str, system: str, messages: Sequence[Message]) -> object:
-    """All that it takes from a request: the characters and the topics, and whom it talks with."""
-    if system.startswith(NARRATOR):
-        return cast_of(messages[0].text, "*a thought*" in system)
-    return role_of(system), system.rpartition("\nYou are ")[2].partition("\n")[0]
-
-
 def _last_line(text: str) -> tuple[str, str]:
     """Who spoke last, and what; nobody at the start of a talk and in a monologue."""
     if text in (OPENING, GO_ON):
@@ -261,13 +254,6 @@ def judge_conversation(model_name: str, system: str, messages: Sequence[Message]
     return SimulatedReply(f"Rating: {rating}\nReason: {match['speaker']} {reason}.", f"stance {stance or 0.0:+.2f}")
 
 
-def read_judged(model_name: str, system: str, messages: Sequence[Message]) -> object:
-    """Who is to be rated on which scale, and the transcript. It does not read the question."""
-    transcript, _, question = messages[-1].text.partition("<transcript>\n")[2].rpartition("\n</transcript>")
-    match = _JUDGE_REQUEST.search(question)
-    return transcript, match and match.groups()
-
-
 def _words_of(speaker: str, transcript: str) -> str:
     tag = f"{speaker}: "
     return "\n".join(part[len(tag) :] for part in transcript.split("\n\n") if part.startswith(tag))
@@ -283,5 +269,5 @@ def _rating(stance: float, low: float, high: float, seed: int) -> str:
     return f"{min(max(round(value) if whole else round(value, 2), low), high):g}"
 
 
-PERSONA = Responder(speak_as_persona, recognises=is_persona, reads=read_persona)
-JUDGE = Responder(judge_conversation, recognises=lambda system: system == JUDGE_SYSTEM, reads=read_judged)
+PERSONA = Responder(speak_as_persona, recognises=is_persona)
+JUDGE = Responder(judge_conversation, recognises=lambda system: system == JUDGE_SYSTEM)

@@ -6,7 +6,7 @@ length, and counts what is asked. Nothing is sent or stored. A plan rehearses so
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Protocol, TypeVar, cast
 
 from tidepool.engine.call import Call, Reply, expected_input, most_input
@@ -50,8 +50,6 @@ async def ask_judge(
 # -- rehearsal ---------------------------------------------------------------------------------------------------------
 
 
-MOST_COMPARED = 20
-"""conversations whose first requests are compared with those of another batch"""
 
 
 class OneByOne:
@@ -88,19 +86,6 @@ def rehearse(story: Story, answer: Callable[[Call], str], number: int = 0) -> No
     finally:
         coroutine.close()
     raise AssertionError("a story that asks nobody waits for nobody")
-
-
-def first_calls(stories: Iterable[Story]) -> Iterator[Call]:
-    """What the participants and the judge are asked first, in conversations in which nothing is said."""
-    for story in islice(stories, MOST_COMPARED):
-        first: dict[tuple[str | None, str], Call] = {}
-
-        def answer(call: Call, first: dict[tuple[str | None, str], Call] = first) -> str:
-            first.setdefault((call.speaker, call.form), call)
-            return ""
-
-        rehearse(story, answer)
-        yield from first.values()
 
 
 def sized(call: Call, usual: UsualTokens, sizing: Sizing) -> tuple[int, int]:

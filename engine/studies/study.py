@@ -5,7 +5,7 @@ models. Resume, cache, provider batches, budget and limits are the engine's. Wha
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.kinds import load_kind
 
 if TYPE_CHECKING:
-    from tidepool.engine.call import Call
     from tidepool.engine.inference.measures import PlannedBatch
     from tidepool.engine.runtime.batch_run import BatchRun
     from tidepool.engine.runtime.plans import Plan
@@ -58,10 +57,6 @@ class Study(ABC):
     def find_code(self, folders: Sequence[Path]) -> None:  # noqa: B027
         """Looks for that code in these folders, and raises before anything is bought if it cannot be run. Called only for a
         batch of the user's own."""
-
-    def first_requests(self) -> "Iterable[Call]":
-        """What participants and judge are first asked: a plan warns if simulated models read no difference between cells."""
-        return ()
 
     def shape(self) -> list[str]:
         """The arithmetic behind the number of units, in words."""

@@ -1,6 +1,6 @@
 """The secret game: the running half, with what it will take before anything is called."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from math import comb
@@ -23,7 +23,7 @@ from tidepool.engine.runtime.plans import (
 )
 from tidepool.engine.runtime.services import stop_notes, units_at_a_time
 from tidepool.engine.studies.branches import BranchKind
-from tidepool.engine.studies.conversation import OneByOne, Rehearsal, first_calls, rehearsed_number
+from tidepool.engine.studies.conversation import OneByOne, Rehearsal, rehearsed_number
 from tidepool.engine.studies.secret_game import story
 from tidepool.engine.studies.secret_game.casting import Cast, Succession, schedule_of, settings_of, succession_of
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
@@ -79,13 +79,6 @@ class SecretGame(Study):
 
     async def play(self, run: BatchRun) -> None:
         await story.play(run)
-
-    def first_requests(self) -> Iterable[Call]:
-        cast = Cast.of(self.config)
-        game = _RehearsedGame(cast, EXPECTED) if cast.linked else None
-        return first_calls(
-            Conversation(cast, OneByOne(), meeting, game).play for meeting in schedule_of(self.config).meetings()
-        )
 
     def shape(self) -> list[str]:
         """How many could meet."""

@@ -1,6 +1,5 @@
 """What a batch of simulations will take, before anything is called: as expected, and at most."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from heapq import nlargest
 from math import comb
@@ -9,7 +8,7 @@ from tidepool.engine.call import Call, most_tokens
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, Sizing, UsualTokens, merged, reasoning_notes
 from tidepool.engine.runtime.services import groups_of, stop_notes, units_at_a_time
-from tidepool.engine.studies.conversation import OneByOne, Rehearsal, first_calls, rehearsed_number
+from tidepool.engine.studies.conversation import OneByOne, Rehearsal, rehearsed_number
 from tidepool.engine.studies.simulation.casting import settings_of
 from tidepool.engine.studies.simulation.story import EntityConversation, Stage
 
@@ -32,11 +31,6 @@ def plan(config: FrozenConfig) -> Plan:
     expected = merged(_rehearse(stage, EXPECTED).planned(stage.total))
     at_most = merged(_rehearse(stage, MOST).planned(stage.total))
     return Plan(stage.total, tuple(replace(one, rounds=groups) for one in expected), notes, at_most=at_most)
-
-
-def first_requests(config: FrozenConfig) -> Iterator[Call]:
-    stage = Stage(config, OneByOne())
-    return first_calls(talk.play for _, talk in stage.conversations(_number(stage)))
 
 
 def _message(stage: Stage) -> UsualTokens:

@@ -1,10 +1,8 @@
 """Entity simulations: the running half."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidepool.engine.call import Call
 from tidepool.engine.config.sections import Config
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import Plan
@@ -29,9 +27,6 @@ class Simulation(Study):
 
     async def play(self, run: BatchRun) -> None:
         await story.play(run)
-
-    def first_requests(self) -> Iterable[Call]:
-        return plan.first_requests(self.config)
 
     def shape(self) -> list[str]:
         return plan.shape(self.config)
