@@ -50,8 +50,6 @@ async def ask_judge(
 # -- rehearsal ---------------------------------------------------------------------------------------------------------
 
 
-
-
 class OneByOne:
     """Fan-out where nothing is waited for."""
 

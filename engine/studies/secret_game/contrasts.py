@@ -121,5 +121,5 @@ class _ComparedSides:
         differences = values[rows] - values[self._other[rows]]
         known = ~numpy.isnan(differences)
         own = rows[known]
-        contrast = within(differences[known], self._sides.opener[own], self._ways(own), bounds[1] - bounds[0])
+        contrast = matched(differences[known], self._ways(own), bounds[1] - bounds[0], self._sides.opener[own])
         return contrast, (len(own), len(own))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
+from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, places_in
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.storage.queries.conversations import SidePage
 
