@@ -45,6 +45,10 @@ class ProviderError(Exception):
         self.no_reply = no_reply
         """None: the provider answered"""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It travels from workers as it is, without what caused it."""
+        return ProviderError, (self.fault, str(self), self.retry_after, self.no_reply)
+
     @property
     def kind(self) -> str:
         """Its class in a few words: logs and reports count errors by it."""

@@ -22,8 +22,7 @@ from tidepool.storage.queries.summary import (
     moments_of,
     waves_of,
 )
-from tidepool.storage.queries.watching import LONGEST_NAME, LONGEST_WORDS, workers_in
-from tidepool.storage.states import BatchStatus
+from tidepool.storage.queries.watching import LONGEST_NAME, LONGEST_WORDS
 
 if TYPE_CHECKING:
     pass
@@ -105,7 +104,6 @@ def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) 
         "served_models": served,
         "failures": failures_of(connection, batch["number"], MOST_FAILURES),
         "provider_batches": open_provider_batches(connection, batch["number"]),
-        "hands": [asdict(item) for item in workers_in(progress["limits"])] if status == BatchStatus.IN_PROGRESS else [],
         "tokens": {name: progress[f"{name}_tokens"] for name in ("input", "output", "reasoning")},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
         "seconds": progress["seconds"],

@@ -247,8 +247,6 @@ class SharedRun:
         """all that can wait for a wave has come to its end"""
         self.give_up: Callable[[str], None] = lambda order_id: None
         """lets go of a provider batch that somebody does not want to wait for any more: the scheduler's"""
-        self.worker_rows: Callable[[], list[dict[str, Any]]] = list
-        """the hands that live calls leave from, for watchers"""
         self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
         """what stops the whole run"""
         self.ledgers: dict[int, Ledger] = {}

@@ -30,8 +30,6 @@ ENVIRONMENT = {
 }
 START_SECONDS = 60.0
 CONNECT_SECONDS = 10.0
-MOST_A_CORE = 8
-"""hands on this machine alone"""
 LEAST_STORE = 80_000_000
 """bytes: no result is kept in Ray's store, and this is the smallest it takes"""
 _OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
@@ -66,19 +64,8 @@ class RayCluster:
                 'Hands need Ray: pip install "tidepool-lab[cluster]", on every node. Without it: --set cluster.hands=0.',
                 ("cluster",),
             )
-        self._refuse_crowd()
         await self._refuse_unreachable()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._join)
-
-    def _refuse_crowd(self) -> None:
-        """Each hand is a process of some 90 MB, and Ray would start them all."""
-        workers, cores = self._cluster.hands, os.cpu_count() or 1
-        if self._cluster.ray == "local" and workers > (most := MOST_A_CORE * cores):
-            raise UsageError(
-                f"{workers:,} hands on this machine, which has {cores} cores: at most {most} are of use. Say fewer, or name a cluster of "
-                "several machines in [cluster] ray.",
-                ("cluster", "hands"),
-            )
 
     async def _refuse_unreachable(self) -> None:
         """Ray waits for minutes where nobody listens."""
@@ -99,15 +86,6 @@ class RayCluster:
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._shut_down)
         self._thread.shutdown(wait=False)
-
-    def capacity(self) -> str:
-        import ray
-
-        needs = ", ".join(f"{name} {amount:g}" for name, amount in self._needs().items())
-        free = ", ".join(
-            f"{name} {amount:g}" for name, amount in sorted(ray.available_resources().items()) if ":" not in name
-        )
-        return f"A hand takes {needs}; the cluster has free {free}."
 
     def _needs(self) -> dict[str, float]:
         return {"cpu": 1.0, **self._cluster.resources}

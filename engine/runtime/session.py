@@ -138,7 +138,6 @@ class RunControl:
                 "asks": sorted(context.asks),
                 "budget_usd": context.budget.cap,
                 "reserved_usd": context.budget.reserved,
-                **({"hands": workers} if (workers := context.run.worker_rows()) else {}),
             },
         )
 
@@ -413,7 +412,6 @@ class Session:
         turns, context = self._turns, self._context
         if (workers := self._workers) is not None:
             workers.notices.listen(partial(context.log, "warning"))
-            self._shared.worker_rows = workers.worker_rows
         for account in self._accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.log = context.log

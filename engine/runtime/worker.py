@@ -37,19 +37,7 @@ class WorkerCall(NamedTuple):
     attempt: int
 
 
-class Fault(NamedTuple):
-    """A ProviderError as plain data."""
-
-    fault: ErrorClass
-    words: str
-    retry_after: float | None
-    no_reply: NoReply | None
-
-    def error(self) -> ProviderError:
-        return ProviderError(self.fault, self.words, self.retry_after, self.no_reply)
-
-
-Returned = tuple[int, Answer | Fault]
+Returned = tuple[int, Answer | ProviderError]
 """a call's number, and what it came to"""
 
 
@@ -87,16 +75,16 @@ class Worker:
     async def card(self) -> WorkerCard:
         return WorkerCard(socket.gethostname(), os.getpid(), program_version())
 
-    async def open(self, opening: Opening) -> Fault | None:
+    async def open(self, opening: Opening) -> ProviderError | None:
         """Takes up a provider; what keeps it from being asked from here, checked as at the start of a run."""
         try:
             provider = open_provider(opening.name, opening.settings)
             provider.notices.listen(lambda text: self._notices.append((opening.name, text)))
             await provider.check(opening.models)
         except ProviderError as error:
-            return _fault(error)
+            return _scrubbed(error)
         except TidepoolError as error:
-            return Fault(ErrorClass.FATAL, str(error), None, None)
+            return ProviderError(ErrorClass.FATAL, str(error))
         self._providers[opening.name] = provider
         return None
 
@@ -141,18 +129,18 @@ class Worker:
 
     async def _make(self, job: WorkerCall) -> None:
         started = time.monotonic()
-        result: Answer | Fault
+        result: Answer | ProviderError
         try:
             answer = await self._providers[job.provider].complete(job.call, job.seed, job.attempt)
             result = answer if answer.seconds is not None else answer._replace(seconds=time.monotonic() - started)
         except ProviderError as error:
-            result = _fault(error)
+            result = _scrubbed(error)
         except Exception as error:  # a fault of ours, not of the call: it stops the run
             words = scrub_keys(f"A hand met something unexpected: {type(error).__name__}: {error}")
-            result = Fault(ErrorClass.FATAL, words, None, NoReply.BROKEN)
+            result = ProviderError(ErrorClass.FATAL, words, no_reply=NoReply.BROKEN)
         self._returned.append((job.number, result))
         self._ready.set()
 
 
-def _fault(error: ProviderError) -> Fault:
-    return Fault(error.fault, scrub_keys(str(error)), error.retry_after, error.no_reply)
+def _scrubbed(error: ProviderError) -> ProviderError:
+    return ProviderError(error.fault, scrub_keys(str(error)), error.retry_after, error.no_reply)

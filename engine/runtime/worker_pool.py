@@ -1,15 +1,13 @@
 """The workers of a run, as the driver sees them: who gets which calls, and what happens when a worker is lost.
 
 Calls go out in batches; answers come back by a long poll. A worker whose process or node dies, or that is silent for long, is
-lost, and so are its calls: they may have been bought, and are retried elsewhere. A lost worker is restarted, later each time.
-Without any worker, calls leave from the driver; calls to a server beside a worker wait for one as for a provider that is down.
-A worker whose server is down gets no calls of that provider for a while, because it fails fast and would attract them. All else of a
-provider stays in the driver: prices, limits, its batch API.
+lost, and so are its calls: they may have been bought, and are retried elsewhere. So is one whose own server cannot be asked, because
+it fails fast and would attract calls. A lost worker is restarted, later each time. Without any worker, calls wait as for a provider
+that is down. All else of a provider stays in the driver: prices, limits, its batch API.
 """
 
 import asyncio
 import pickle
-import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
@@ -29,12 +27,23 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
 )
 from tidepool.engine.registries import program_version
-from tidepool.engine.runtime.worker import WINDOW, Fault, Opening, Returned, WorkerCall, WorkerCard
+from tidepool.engine.runtime.worker import WINDOW, Opening, WorkerCall, WorkerCard
 
 PIECE = 20
 """calls that are worth a message of their own"""
+LOST_SECONDS = 60.0
+"""without a word, after which a worker is taken for lost: it says something every two"""
+GOODBYE_SECONDS = 2.0
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""seconds before a lost worker is started again"""
+MOST_NAMED = 5
 
 H = TypeVar("H")
+AwaitStop = Callable[[], Coroutine[Any, Any, object]]
+"""comes back when somebody wants the run to stop"""
+Sent = tuple[WorkerCall, "asyncio.Future[Answer]"]
+"""a call, and who waits for it"""
 
 
 def distribute_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
@@ -46,11 +55,8 @@ def distribute_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> 
     return [(worker, total - loads[worker]) for worker, total in totals.items() if total > loads[worker]]
 
 
-LOST_SECONDS = 60.0
-"""without a word, after which a hand is taken for lost: it says something every two"""
-REST_SECONDS = 30.0
-"""for which a hand whose own server cannot be asked gets no calls of it"""
-GOODBYE_SECONDS = 2.0
+def first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "")[:300]
 
 
 class RemoteWorker(Protocol):
@@ -63,29 +69,32 @@ class RemoteWorker(Protocol):
         """Ends it at once."""
 
 
-Sent = tuple[WorkerCall, "asyncio.Future[Answer]"]
-"""a call, and who waits for it"""
+class Starter(Protocol):
+    """Who starts workers."""
+
+    start_seconds: float
+    """after which the workers that are there begin without the others"""
+
+    async def start(self) -> RemoteWorker:
+        """A new worker, as soon as there is room for it."""
+
+    async def close(self) -> None: ...
 
 
 class WorkerClient:
-    def __init__(self, remote: RemoteWorker, card: WorkerCard, on_lost: "Callable[[WorkerClient, str], None]") -> None:
+    """One worker, with the calls that it has."""
+
+    def __init__(self, remote: RemoteWorker, card: WorkerCard, pool: "WorkerPool", pause: float) -> None:
         self.remote = remote
         self.card = card
+        self.pause = pause
+        """seconds before another is started where this one is lost"""
         self.providers: set[str] = set()
         """that can be asked from there"""
         self.in_flight: dict[int, Sent] = {}
-        self.returned = 0
-        self.pause = 0.0
-        """seconds before another is started where this one is lost"""
-        self.notice: Callable[[str, str], None] = lambda provider, text: None
-        self.on_fault: Callable[[WorkerClient, str, Fault], None] = lambda worker, provider, fault: None
-        self._on_lost = on_lost
+        self._pool = pool
         self._lost = False
-        self._since = time.monotonic()
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def begin(self) -> None:
-        self._spawn(self._collect())
 
     def submit(self, sent: Sequence[Sent]) -> None:
         self.in_flight.update({job.number: (job, answer) for job, answer in sent})
@@ -95,15 +104,8 @@ class WorkerClient:
         """Calls a method of the worker without waiting for it."""
         self._spawn(self.remote.call(method, *arguments))
 
-    def row(self) -> dict[str, Any]:
-        """For watchers: its node, calls in flight, calls that came back, and calls a second."""
-        return {
-            "node": self.card.node,
-            "process": self.card.process,
-            "in_flight": len(self.in_flight),
-            "returned": self.returned,
-            "per_second": round(self.returned / max(1.0, time.monotonic() - self._since), 1),
-        }
+    def begin(self) -> None:
+        self._spawn(self._collect())
 
     async def close(self) -> None:
         self._lost = True
@@ -125,33 +127,35 @@ class WorkerClient:
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
-        self._on_lost(self, reason)
+        self._pool.lost(self, reason)
+        error_text = f"The hand on {self.card.node} was lost ({reason})"
         for _, answer in self.in_flight.values():
             if not answer.done():
-                error_text = f"The hand on {self.card.node} was lost ({reason})"
                 answer.set_exception(ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.LOST))
         self.in_flight.clear()
 
     async def _collect(self) -> None:
-        while True:
+        while not self._lost:
             async with asyncio.timeout(LOST_SECONDS):
                 packed = await self.remote.call("collect")
             returned, notices = pickle.loads(packed)
             for provider, text in notices:
-                self.notice(provider, text)
-            for result in returned:
-                self._settle(result)
+                self._pool.listeners[provider](text)
+            for number, result in returned:
+                self._settle(number, result)
 
-    def _settle(self, returned: Returned) -> None:
-        number, result = returned
-        self.returned += 1
-        job, answer = self.in_flight.pop(number)
-        if isinstance(result, Fault):
-            self.on_fault(self, job.provider, result)
+    def _settle(self, number: int, result: Answer | ProviderError) -> None:
+        if number not in self.in_flight:  # lost meanwhile
+            return
+        job, answer = self.in_flight[number]
+        if isinstance(result, ProviderError) and self._pool.cannot_ask(job.provider, result):
+            self.lose(f"{job.provider} cannot be asked there: {result}")
+            return
+        del self.in_flight[number]
         if answer.done():  # nobody waits for it any more
             return
-        if isinstance(result, Fault):
-            answer.set_exception(result.error())
+        if isinstance(result, ProviderError):
+            answer.set_exception(result)
         else:
             answer.set_result(result)
 
@@ -167,48 +171,18 @@ class WorkerClient:
             self.lose("it says nothing" if timed_out else f"{type(error).__name__}: {first_line(error)}")
 
 
-def first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), "")[:300]
-
-
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-"""seconds before a lost hand is started again"""
-MOST_NAMED = 5
-MOST_SHOWN = 200
-"""hands that a watcher is shown one by one"""
-
-
-AwaitStop = Callable[[], Coroutine[Any, Any, object]]
-"""comes back when somebody wants the run to stop"""
-
-
-class Starter(Protocol):
-    """Who starts hands."""
-
-    start_seconds: float
-    """after which the hands that are there begin without the others"""
-
-    async def start(self) -> RemoteWorker:
-        """A new hand, as soon as there is room for it."""
-
-    async def close(self) -> None: ...
-
-    def capacity(self) -> str:
-        """In words, what there is and what a hand takes: told where none can be started."""
-
-
 class WorkerPool:
     def __init__(self, starter: Starter, workers: int) -> None:
         self.workers: list[WorkerClient] = []
         self.notices = Notices()
         self.on_change: Callable[[], None] = lambda: None
-        """told when a hand came or went"""
+        """told when a worker came or went"""
+        self.listeners: dict[str, Notices] = {}
+        """who hears what workers tell of a provider"""
         self._starter = starter
         self._target = workers
         self._openings: dict[str, Opening] = {}
         self._batch_id = ""
-        self._listeners: dict[str, Notices] = {}
         self._outbox: dict[str, list[Sent]] = {}
         self._number = 0
         self._sent_at = 0.0
@@ -216,7 +190,7 @@ class WorkerPool:
         self._closed = False
 
     async def gather(self, await_stop: AwaitStop | None = None) -> None:
-        """Starts the hands, and waits for them, or for as many as come in time, or before somebody wants to stop. Raises
+        """Starts the workers, and waits for them, or for as many as come in time, or before somebody wants to stop. Raises
         where none does."""
         first = [self._begin_start() for _ in range(self._target)]
         ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(await_stop())] if await_stop else []
@@ -232,19 +206,19 @@ class WorkerPool:
             failed = next((task.exception() for task in first if task.done() and task.exception()), None)
             why = f" ({first_line(failed)})" if failed else ""
             raise UsageError(
-                f"No hand could be started{why}. {self._starter.capacity()} Say less in [cluster] resources, add nodes, or "
-                "go on without: --set cluster.hands=0.",
+                f"No hand could be started{why}. Say less in [cluster] resources, add nodes, or go on without: "
+                "--set cluster.hands=0.",
                 ("cluster", "resources"),
             )
         if len(self.workers) < self._target:
             self.notices(
                 f"{len(self.workers)} of {self._target} hands have started, and calls leave from them; the others join "
-                f"in as soon as there is room. {self._starter.capacity()}"
+                "in as soon as there is room."
             )
 
     async def open(self, opening: Opening, notices: Notices) -> None:
-        """Has every hand take up a provider. Raises a ProviderError where it can be asked from none of them."""
-        self._openings[opening.name], self._listeners[opening.name] = opening, notices
+        """Has every worker take up a provider. Raises a ProviderError where it can be asked from none of them."""
+        self._openings[opening.name], self.listeners[opening.name] = opening, notices
         workers = list(self.workers)
         faults = await asyncio.gather(*(self._open_at(worker, opening) for worker in workers))
         if self.having(opening.name):
@@ -252,7 +226,7 @@ class WorkerPool:
         for worker, fault in zip(workers, faults, strict=True):
             if fault is not None:
                 prefix = f"From no hand can {opening.name} be asked, and each has the keys and the network of its own node. On "
-                raise fault._replace(words=f"{prefix}{worker.card.node}: {fault.words}").error()
+                raise ProviderError(fault.fault, f"{prefix}{worker.card.node}: {fault}", no_reply=fault.no_reply)
         raise ProviderError(ErrorClass.FATAL, "No hand is left.")
 
     def serve(self, batch_id: str) -> None:
@@ -270,27 +244,19 @@ class WorkerPool:
     def having(self, provider: str) -> list[WorkerClient]:
         return [worker for worker in self.workers if provider in worker.providers]
 
-    def nodes(self, provider: str) -> int:
-        return len({worker.card.node for worker in self.having(provider)})
+    def cannot_ask(self, provider: str, error: ProviderError) -> bool:
+        """Whether the server beside a worker cannot be asked: then another may."""
+        systemic = error.fault is ErrorClass.FATAL and error.no_reply is not NoReply.BROKEN
+        return self._openings[provider].on_node and (systemic or error.no_reply is NoReply.UNREACHABLE)
 
-    async def complete(self, provider: str, call: Call, seed: int, attempt: int) -> Answer:
-        """One call from some hand; there is one that has the provider."""
-        while True:
-            answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-            self._number += 1
-            if not self._outbox:
-                self._send_soon()
-            self._outbox.setdefault(provider, []).append(
-                (WorkerCall(self._number, provider, call, seed, attempt), answer)
-            )
-            try:
-                return await answer
-            except ProviderError as error:
-                if not (self._openings[provider].on_node and _unasked(error) and self.having(provider)):
-                    raise
-
-    def worker_rows(self) -> list[dict[str, Any]]:
-        return [worker.row() for worker in self.workers[:MOST_SHOWN]]
+    def complete(self, provider: str, call: Call, seed: int, attempt: int) -> "asyncio.Future[Answer]":
+        """One call from some worker that has the provider."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._number += 1
+        if not self._outbox:
+            self._send_soon()
+        self._outbox.setdefault(provider, []).append((WorkerCall(self._number, provider, call, seed, attempt), answer))
+        return answer
 
     @property
     def summary(self) -> str:
@@ -313,11 +279,7 @@ class WorkerPool:
     def _send_soon(self) -> None:
         """What comes after a pause leaves at once, so that calls paced by a limit stay as even as they were let go."""
         loop = asyncio.get_running_loop()
-        wait = self._sent_at + WINDOW - loop.time()
-        if wait > 0:
-            loop.call_later(wait, self._send_outbox)
-        else:
-            loop.call_soon(self._send_outbox)
+        loop.call_later(max(0.0, self._sent_at + WINDOW - loop.time()), self._send_outbox)
 
     def _send_outbox(self) -> None:
         self._sent_at = asyncio.get_running_loop().time()
@@ -327,7 +289,8 @@ class WorkerPool:
             loads = {worker: len(worker.in_flight) for worker in self.having(provider)}
             if not loads:
                 for _, answer in unsent:
-                    answer.set_exception(NoWorkerLeft())
+                    error_text = f"No hand is left that can ask {provider}"
+                    answer.set_exception(ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.UNREACHABLE))
                 continue
             queue = iter(unsent)
             for worker, share in distribute_calls(len(unsent), loads, 1 if self._openings[provider].on_node else PIECE):
@@ -342,31 +305,26 @@ class WorkerPool:
         return task
 
     async def _start(self, pause: float) -> None:
-        await asyncio.sleep(pause)
+        """With a pause it is one that was lost: then it is tried until it can be started."""
         while True:
+            await asyncio.sleep(pause)
             remote = await self._starter.start()
             try:
-                worker = WorkerClient(remote, await remote.call("card"), self._lost)
+                worker = WorkerClient(remote, await remote.call("card"), self, max(FIRST_PAUSE, 2 * pause))
                 version, own = worker.card.version, program_version()
                 if version != own:  # calls and answers travel as pickled objects
                     raise UsageError(
                         f"The node {worker.card.node} has Tidepool {version}, and this is {own}: install the same version on all nodes."
                     )
                 for opening in self._openings.values():
-                    await self._open_provider(worker, opening)
+                    if (fault := await self._open_provider(worker, opening)) is not None and opening.on_node:
+                        raise fault
                 break
-            except UsageError:
-                remote.kill()
-                raise
             except BaseException as error:
                 remote.kill()
-                if self._closed or not isinstance(error, Exception) or not pause:
+                if self._closed or isinstance(error, UsageError) or not isinstance(error, Exception) or not pause:
                     raise
                 pause = min(LONGEST_PAUSE, pause * 2)
-                await asyncio.sleep(pause)
-        worker.notice = lambda provider, text: self._listeners[provider](text)
-        worker.on_fault = self._rest_from_server
-        worker.pause = max(FIRST_PAUSE, 2 * pause)
         worker.begin()
         self.workers.append(worker)
         if pause:
@@ -380,27 +338,25 @@ class WorkerPool:
         if not task.cancelled() and (error := task.exception()) is not None and self.workers:
             self.notices(f"A hand could not be started: {first_line(error)}")
 
-    async def _open_at(self, worker: WorkerClient, opening: Opening) -> Fault | None:
-        """A hand that is lost just then is one less."""
+    async def _open_at(self, worker: WorkerClient, opening: Opening) -> ProviderError | None:
+        """A worker that is lost just then is one less."""
         try:
             return await self._open_provider(worker, opening)
         except Exception as error:
             worker.lose(first_line(error))
             return None
 
-    async def _open_provider(self, worker: WorkerClient, opening: Opening) -> Fault | None:
-        fault: Fault | None = await worker.remote.call("open", opening)
+    async def _open_provider(self, worker: WorkerClient, opening: Opening) -> ProviderError | None:
+        fault: ProviderError | None = await worker.remote.call("open", opening)
         if fault is None:
             worker.providers.add(opening.name)
             if self._batch_id:
                 await worker.remote.call("serve", self._batch_id)
         else:
-            self.notices(
-                f"From {worker.card.node} {opening.name} cannot be asked, and gets no calls there: {fault.words}"
-            )
+            self.notices(f"From {worker.card.node} {opening.name} cannot be asked, and gets no calls there: {fault}")
         return fault
 
-    def _lost(self, worker: WorkerClient, reason: str) -> None:
+    def lost(self, worker: WorkerClient, reason: str) -> None:
         self.workers.remove(worker)
         in_flight = len(worker.in_flight)
         effect = f"its {in_flight:,} calls are asked again" if in_flight else "it had no calls in flight"
@@ -409,35 +365,6 @@ class WorkerPool:
         self.on_change()
         if not self._closed:
             self._begin_start(min(LONGEST_PAUSE, worker.pause))
-
-    def _rest_from_server(self, worker: WorkerClient, provider: str, fault: Fault) -> None:
-        """The server beside a hand cannot be asked: for a while, calls go to the others."""
-        if not self._openings[provider].on_node or not _unasked(fault) or provider not in worker.providers:
-            return
-        worker.providers.discard(provider)
-        seconds = max(REST_SECONDS, fault.retry_after or 0.0)
-        self.notices(
-            f"{provider} beside the hand on {worker.card.node} is left alone for {seconds:.0f} s: {fault.words}"
-        )
-        asyncio.get_running_loop().call_later(seconds, self._ask_server_again, worker, provider)
-        self.on_change()
-
-    def _ask_server_again(self, worker: WorkerClient, provider: str) -> None:
-        worker.providers.add(provider)
-        self.on_change()
-
-
-def _unasked(fault: Fault | ProviderError) -> bool:
-    """The server beside the hand certainly did not begin with it, or can never answer it: another may be asked."""
-    systemic = fault.fault is ErrorClass.FATAL and fault.no_reply is not NoReply.BROKEN
-    return systemic or fault.fault is ErrorClass.RATE_LIMITED or fault.no_reply is NoReply.UNREACHABLE
-
-
-class NoWorkerLeft(Exception):
-    """Nobody can make the call just now."""
-
-
-NO_WORKER = "No hand is left that can ask {name}: its calls leave from this process until one is back."
 
 
 class RemoteProvider:
@@ -470,26 +397,19 @@ class RemoteProvider:
     def concurrency(self, max_concurrent: int) -> int:
         """Configured for each server: of those beside the hands there are as many as nodes."""
         return (
-            max_concurrent * max(1, self._workers.nodes(self.name))
+            max_concurrent * max(1, len({worker.card.node for worker in self._workers.having(self.name)}))
             if self._on_node
             else self._local.concurrency(max_concurrent)
         )
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
-        try:
-            return await self._workers.complete(self.name, call, seed, attempt)
-        except NoWorkerLeft:
-            if self._on_node:
-                error_text = f"No hand is left beside a server of {self.name}"
-                raise ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.UNREACHABLE) from None
-            self.notices(NO_WORKER.format(name=self.name))
-            return await self._local.complete(call, seed, attempt)
+        return await self._workers.complete(self.name, call, seed, attempt)
 
     def price(self, model_name: str) -> PriceTag | None:
         return self._local.price(model_name)
 
     async def check(self, model_names: Sequence[str]) -> None:
-        """From here, where its batches are ordered and where calls leave if no hand is left; and from every hand."""
+        """From here, where its batches are ordered, and from every worker."""
         if not self._on_node:
             await self._local.check(model_names)
         await self._workers.open(

@@ -16,30 +16,6 @@ from tidepool.storage.file import value_of
 from tidepool.storage.queries.units import whole
 from tidepool.storage.states import OPEN_PHASES, STUDY_BATCHES_SQL, BatchStatus, sequence_number_of, unit_id, unit_range
 
-LONGEST_NODE = 200
-MOST_WORKERS = 1_000
-_FIGURES = ("process", "in_flight", "returned", "per_second")
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerLine:
-    node: str
-    process: int
-    in_flight: int
-    returned: int
-    per_second: float
-
-
-def workers_in(limits: str) -> tuple[WorkerLine, ...]:
-    """As far as they are hands: of a file that somebody changed, nothing."""
-    content = json.loads(limits).get("hands", [])
-    rows = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
-    return tuple(
-        WorkerLine(row["node"][:LONGEST_NODE], *(row[name] for name in _FIGURES))
-        for row in rows[:MOST_WORKERS]
-        if isinstance(row.get("node"), str) and all(isinstance(row.get(name), int | float) for name in _FIGURES)
-    )
-
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
@@ -100,11 +76,6 @@ class BatchLine:
     @property
     def resting(self) -> dict[str, Any]:
         return resting_in(self.limits) if self.running else {}
-
-    @property
-    def workers(self) -> tuple[WorkerLine, ...]:
-        """Those that its live calls leave from; none where its process makes them itself."""
-        return workers_in(self.limits) if self.running else ()
 
     @property
     def partly_simulated(self) -> bool:

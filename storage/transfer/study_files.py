@@ -122,8 +122,6 @@ def copy_to_publish(
     with closing(connect(target)) as connection, transaction(connection):
         for number, config in enumerate(configs.values(), 1):
             db.change(connection, db.Batch, {"number": number}, host=None, config=config)
-        # Limits name the nodes of a cluster.
-        db.change(connection, db.Progress, {}, limits=db.func.json_remove(db.Progress.limits, "$.hands"))
         for study_id, design in designs.items():
             db.change(connection, db.Study, {"id": study_id}, design=design)
         paths = (

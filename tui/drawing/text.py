@@ -18,7 +18,6 @@ from rich.text import Text
 from tidepool.engine.reports.blocks import in_flight as in_flight
 from tidepool.engine.reports.blocks import requests as requests
 from tidepool.engine.reports.blocks import span as span
-from tidepool.storage.queries.watching import WorkerLine
 from tidepool.storage.text import Plain
 from tidepool.storage.text import one_line as one_line
 from tidepool.storage.text import plain as plain
@@ -88,14 +87,6 @@ def resting(provider: str, since: float, until: float, why: str, down: bool) -> 
     if down:
         return f"{provider} is down: waiting for {ago(since, now)}, gives up in {countdown(left)}"
     return f"{provider} rests {countdown(left)} more ({why})"
-
-
-def worker_text(worker: WorkerLine) -> str:
-    """A worker of a cluster: where it is, and what it does."""
-    return (
-        f"hand {worker.process} on {worker.node}: {count(worker.in_flight)} in flight, {rate(worker.per_second)}, "
-        f"{count(worker.returned)} came back"
-    )
 
 
 def countdown(seconds: float) -> str:

@@ -115,8 +115,6 @@ def test_the_same_study_makes_the_same_folder_and_nothing_private_goes_out(
     for table in ("call", "outcome"):
         served = f"{Path.home()}/x/models/m.gguf"
         change(database, f"UPDATE {table} SET model = 'llamacpp:/srv/m.gguf', served_model = ?", served)
-    hands = """{"providers": {}, "hands": [{"node": "machine-under-the-desk"}]}"""
-    change(database, "UPDATE progress SET limits = ?", hands)
     change(database, "UPDATE batch SET config = json_set(config, '$.agents[0].model', 'llamacpp:/srv/m.gguf')")
     made = [publish(database, files.batch_id, tmp_path / name, About()) for name in ("one", "two")]
     assert all(named in " ".join(made[0].notes) for named in ("lab.example", "llamacpp:/srv/m.gguf"))

@@ -52,6 +52,3 @@ class InProcessStarter:
         return self.started[-1]
 
     async def close(self) -> None: ...
-
-    def capacity(self) -> str:
-        return f"There is room for {self._window}."

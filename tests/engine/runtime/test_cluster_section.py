@@ -1,5 +1,6 @@
 """[cluster] says who makes the calls, and nothing of the study."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from tidepool.engine.config.cluster import Cluster, split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import cluster_for, load_config, user_file
 from tidepool.engine.errors import UsageError
+from tidepool.tui.command.main import main
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"
 
@@ -59,3 +61,10 @@ def test_the_users_own_file_says_it_for_all_studies(monkeypatch: pytest.MonkeyPa
     assert cluster_for(None) == Cluster(ray="auto", hands=5)
     assert cluster_for(Cluster(hands=1)) == Cluster(hands=1)
     assert cluster_for(Cluster(hands=0)) is None
+
+
+def test_a_branch_hears_of_the_cluster_too(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--db", str(database), "--run", str(EXAMPLE), "--set", "secret_game.num_interactions=1"]) == 0
+    words = ["--db", str(database), "branch", "last", "--all", "--at", "t1", "--times", "1"]
+    assert main([*words, "--set", "cluster.ray=127.0.0.1:9"]) == 2
+    assert ("127.0.0.1:9" if find_spec("ray") else "need Ray") in capsys.readouterr().err

@@ -52,12 +52,11 @@ async def until(there: Callable[[], bool]) -> None:
 
 async def test_answers_are_those_of_a_provider_at_home_and_travel_in_bunches() -> None:
     home = open_provider("simulated", SimulatedSettings())
-    async with hands(3) as (starter, crew, provider):
+    async with hands(3) as (starter, _, provider):
         answers = await ask(provider, 200)
         expected = [await home.complete(question(f"t{seed}"), seed, 1) for seed in range(200)]
         assert [answer._replace(seconds=None) for answer in answers] == expected
         assert [len(hand.bunches) for hand in starter.started] == [1, 1, 1]
-        assert sum(hand["returned"] for hand in crew.worker_rows()) == 200
 
 
 async def test_an_error_keeps_what_the_engine_decides_by() -> None:
@@ -100,24 +99,13 @@ async def test_a_lost_hand_is_started_again(monkeypatch: pytest.MonkeyPatch) -> 
         assert starter.started[2].bunches
 
 
-async def test_where_no_hand_is_left_calls_leave_from_home() -> None:
+async def test_where_no_hand_is_left_calls_wait_as_for_a_provider_that_is_down() -> None:
     async with hands(1) as (starter, crew, provider):
-        told: list[str] = []
-        provider.notices.listen(told.append)
         starter.started[0].kill()
         await until(lambda: not crew.workers)
-        assert len(await ask(provider, 5)) == 5
-        assert told == ["No hand is left that can ask simulated: its calls leave from this process until one is back."]
-
-
-async def test_what_only_a_hand_can_ask_waits_for_one_as_for_a_provider_that_is_down() -> None:
-    crew = WorkerPool(InProcessStarter(), 1)
-    home = open_provider("vllm", ProviderSettings(hosts=["local"]))
-    provider = RemoteProvider(home, crew)
-    with pytest.raises(ProviderError, match="No hand is left beside a server of vllm") as raised:
-        await provider.complete(question("t1", model="vllm:m"), 1, 1)
-    assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.UNREACHABLE)
-    await home.close()
+        with pytest.raises(ProviderError, match="No hand is left that can ask simulated") as raised:
+            await ask(provider, 1)
+        assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.UNREACHABLE)
 
 
 async def test_those_that_find_room_begin_and_where_none_does_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +116,7 @@ async def test_those_that_find_room_begin_and_where_none_does_it_is_told(monkeyp
     assert len(some.workers) == 2 and told[0].startswith("2 of 5 hands have started")
     await some.close()
     none = WorkerPool(InProcessStarter(room=0), 5)
-    with pytest.raises(UsageError, match=r"No hand could be started\. There is room for 0\."):
+    with pytest.raises(UsageError, match="No hand could be started"):
         await none.gather()
     await none.close()
 

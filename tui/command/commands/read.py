@@ -18,7 +18,7 @@ from tidepool.storage.text import one_line, plain
 from tidepool.tui.command.output import echo, echo_json
 from tidepool.tui.command.report import batches_of, print_family, print_summary, print_transcript
 from tidepool.tui.drawing.blocks import print_blocks
-from tidepool.tui.drawing.text import console, resting, utc, worker_text
+from tidepool.tui.drawing.text import console, resting, utc
 
 if TYPE_CHECKING:
     from tidepool.storage.queries.lists import Transcript
@@ -71,8 +71,6 @@ def _show_summary(options: argparse.Namespace) -> None:
     if "study_id" not in summary and (batch := _batch_line(options)) is not None:
         for provider, rest in batch.resting.items():
             echo(one_line(resting(provider, **rest)))
-        for worker in batch.workers:
-            echo(one_line(worker_text(worker)))
 
 
 def _summary(options: argparse.Namespace) -> dict[str, Any]:
