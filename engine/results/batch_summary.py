@@ -1,20 +1,16 @@
-"""The summary of a batch as an object: typed figures, rows of the file, and still the mapping that --json prints."""
+"""The summary of a batch as an object: figures as attributes, rows of the file, and still the mapping that --json prints."""
 
 import json
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.inference.typed import Statistics, reader_of
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.states import BatchStatus
 from tidepool.storage.views import ColumnType
 
 if TYPE_CHECKING:
@@ -87,95 +83,25 @@ def _package(name: str) -> Any:
 # -- the summary -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class UnitCounts(Statistics):
-    """Conversations, simulations, genome evaluations or episodes."""
+class Figures(dict[str, Any]):
+    """A JSON object whose values are attributes as well: `calls.bought` is `calls["bought"]`."""
 
-    total: int
-    completed: int
-    failed: int
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(f"There is no {name}; known are {', '.join(self)}.")
+        return _figures(self[name])
 
-
-@dataclass(frozen=True)
-class CallCounts(Statistics):
-    total: int
-    """distinct calls of the batch"""
-    bought: int
-    """those a provider was paid for in the batch's whole life, repeats included"""
-    cached: int
-    """those answered by the shared cache"""
-    replayed: int
-    """answers read back by the last resume"""
-    retried: int
-    failed: int
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
 
 
-@dataclass(frozen=True)
-class TokenCounts(Statistics):
-    input: int
-    output: int
-    reasoning: int = 0
-    """a part of the output"""
+def _figures(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Figures(value)
+    return [_figures(item) for item in value] if isinstance(value, list) else value
 
 
-@dataclass(frozen=True)
-class ReplyCounts(Statistics):
-    """Replies that are not what a study hopes for."""
-
-    cut: int
-    """answers that reached their length limit"""
-    unusable: int
-    """paid for, and no answers: empty, filtered, broken off, or perhaps charged without a word"""
-    usage_missing: int
-    """without believable usage: counted at the most that they can have cost"""
-
-
-@dataclass(frozen=True)
-class ServedModel(Statistics):
-    """A model as it was asked for, and as the provider says that it answered."""
-
-    model: str
-    served: str
-    replies: int
-
-
-@dataclass(frozen=True)
-class WaveFigures(Statistics):
-    """Calls with the same wave number."""
-
-    index: int
-    calls: int
-    failed: int
-    seconds: float
-    seconds_per_message: float | None
-    transport: str
-
-
-@dataclass(frozen=True)
-class FailureCount(Statistics):
-    """Calls that were lost, and units that failed, for the same reason."""
-
-    error: str | None
-    calls: int
-    """lost: in a kind that goes on without them, no unit fails for it"""
-    units: int
-    first: int
-    """sequence number of the first of them"""
-
-
-@dataclass(frozen=True)
-class Performance(Statistics):
-    calls_per_second: float | None
-    cache_hit_rate: float
-    mean_latency: float | None
-    peak_concurrency: int
-    calls_in_flight_mean: float | None
-    """calls at a provider at the same moment, on average over the run; without those that wait for their turn"""
-    speedup_over_sequential: float | None
-    """None: not measured. A call in flight beside others may take longer than it would alone"""
-
-
-class Summary(dict[str, Any]):
+class Summary(Figures):
     """The summary of a batch: what `run_batch` returns and what `tidepool show --json` prints.
 
     Its figures are attributes (`summary.calls.bought`), its statistics a mapping as in the JSON
@@ -186,7 +112,7 @@ class Summary(dict[str, Any]):
     batch_id: str
     name: str
     kind: str
-    status: BatchStatus
+    status: str
     reason: str | None
     """why the batch stopped, where something stopped it"""
     seed: int
@@ -201,29 +127,28 @@ class Summary(dict[str, Any]):
     finished_at: str | None
     """when it last ended or was stopped; None while it runs"""
     metadata: dict[str, Any]
-    units: UnitCounts
-    calls: CallCounts
-    replies: ReplyCounts
-    served_models: list[ServedModel]
-    waves: list[WaveFigures]
-    failures: list[FailureCount]
+    units: Figures
+    """total, completed, failed"""
+    calls: Figures
+    """total, bought, cached, replayed, retried, failed"""
+    replies: Figures
+    """cut, unusable, usage_missing"""
+    served_models: list[Figures]
+    waves: list[Figures]
+    failures: list[Figures]
     """why calls were lost and units failed, the most frequent reason first"""
-    tokens: TokenCounts
+    tokens: Figures
+    """input, output, reasoning"""
     cost_usd: float | None
     """None where a price is unknown"""
     seconds: float
-    performance: Performance
+    performance: Figures
     statistics: dict[str, Any]
     """the kind's own statistics, under the keys of the JSON"""
 
     def __init__(self, content: Mapping[str, Any], database: Path) -> None:
         super().__init__(content)
         self.database = database
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in (hints := _hints()) or name not in self:
-            raise AttributeError(f"A summary has no {name}.")
-        return reader_of(hints[name])(self[name])
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object, as a plain dictionary."""
@@ -275,8 +200,3 @@ class Summary(dict[str, Any]):
 
         columns = {column.name: column.type for column in VIEWS[view].columns}
         return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch))
-
-
-@lru_cache(maxsize=1)
-def _hints() -> dict[str, Any]:
-    return get_type_hints(Summary)
