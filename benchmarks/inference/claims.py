@@ -11,7 +11,8 @@ from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from benchmarks.inference.worlds import Planted, World
 from tidepool.engine.config.entities import Entity
-from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute, group_mean
+from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute
+from tidepool.storage.queries.units import SpokenPage
 
 
 @dataclass(frozen=True)
@@ -141,21 +142,20 @@ def panel_claims(panel: Panel, random: Any) -> Iterator[Claim]:
     """The entities are drawn anew each time: intervals speak of entities like these; an entity's own of its talks."""
     names = [f"E{place}" for place in range(panel.entities)]
     own = dict(zip(names, random.normal(panel.centre, panel.own, panel.entities), strict=True))
-    tally = SpeechTally(repeated=panel.times > 1)
+    tally = SpeechTally()
     for cast in combinations(names, panel.size):
         for _ in range(panel.times):
             talk = random.normal(0, panel.shared)
             given = {name: own[name] + talk + random.normal(0, panel.alone) for name in cast}
-            rated = [(name, float(min(5, max(1, round(value))))) for name, value in given.items()]
-            tally.rated([(list(cast), rated)])
-    mean = group_mean("rating", tally.entities, SCALE)
+            rated = [(0, name, float(min(5, max(1, round(value))))) for name, value in given.items()]
+            tally.take(SpokenPage([0], ["completed"], [""], [list(cast)], ((), (), ()), rated))
+    (mean,) = tally.group_means("rating", [names], SCALE)
     assert mean is not None
-    yield Claim("ratings: mean over entities", "all", mean.mean, mean.ci95)
+    yield Claim("ratings: mean over entities", "all", mean["mean"], mean["ci95"])
     entities = [Entity(name, "", {"side": "left" if place % 2 else "right"}) for place, name in enumerate(names)]
-    found = compare_by_attribute(entities, tally.entities, SCALE)["side"]
-    for group in found.groups:
-        assert group.rating is not None
-        yield Claim("ratings: mean by attribute", group.value, group.rating.mean, group.rating.ci95)
-    test = found.tests.rating
-    if test is not None:
-        yield Claim("ratings: test by attribute", "side", 0.0, None, p_value=test.p_value, null=True)
+    found = compare_by_attribute(entities, tally, SCALE)["side"]
+    for group in found["groups"]:
+        rating = group["rating"]
+        yield Claim("ratings: mean by attribute", group["value"], rating["mean"], rating["ci95"])
+    if test := found["tests"]["rating"]:
+        yield Claim("ratings: test by attribute", "side", 0.0, None, p_value=test["p_value"], null=True)

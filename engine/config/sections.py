@@ -83,14 +83,14 @@ class Design(Section):
         return factors
 
 
-StopOutcome = Literal["revealed", "obtained", "rating"]
+StopOutcome = Literal["revealed", "obtained"]
 
 
 class StopWhenSure(Section):
     """What is to be known, and how well. The length that the study's own section plans is the most that is asked."""
 
     outcome: StopOutcome
-    """revealed or obtained (secret_game), rating (simulation)"""
+    """revealed or obtained"""
     agent: str = Field(default="", max_length=200)
     """of this agent's sides alone; empty: of all"""
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False, title="Interval within ±")

@@ -12,7 +12,7 @@ and the rule looks when it has ended. What was begun is finished and kept."""
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
@@ -155,12 +155,6 @@ class Decided:
 
 
 # -- mistakes in [stop] ------------------------------------------------------------------------------------------------
-
-
-def refuse_outcome(settings: StopWhenSure, outcomes: Collection[str], kind: str) -> None:
-    if settings.outcome not in outcomes:
-        message = f"stop.outcome {settings.outcome!r} is none of a {kind}: write {' or '.join(outcomes)}."
-        raise UsageError(message, ("stop", "outcome"))
 
 
 def refuse_line(settings: StopWhenSure, bounds: Interval) -> None:

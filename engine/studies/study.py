@@ -69,7 +69,7 @@ class Study(ABC):
     def stop_target(self) -> "StopTarget":
         """What a stop rule watches. Raises if [stop] cannot be kept."""
         kind = self.config.batch.kind
-        message = f"[stop] is for secret_game and simulation: a study of kind {kind} ends by rules of its own section."
+        message = f"[stop] is for secret_game: a study of kind {kind} ends by rules of its own section."
         raise UsageError(message, ("stop",))
 
     def stop_rule(self) -> "StopRule | None":

@@ -114,18 +114,6 @@ def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
     return sequence_number_of(last or 0)
 
 
-def rated_between(
-    connection: sqlite3.Connection, batch_number: int, first: int, last: int
-) -> list[tuple[list[str], list[tuple[str, float | None]]]]:
-    """Who took part in each completed unit from one to another, and how a judge rated them."""
-    bounds = (unit_id(batch_number, first), unit_id(batch_number, last))
-    ratings = _ratings(connection, bounds)
-    rows = connection.execute(
-        "SELECT id, participants FROM unit WHERE id BETWEEN ? AND ? AND status = 'completed' ORDER BY id", bounds
-    ).fetchall()
-    return [([str(name) for name in _read(row["participants"], list)], ratings[row["id"]]) for row in rows]
-
-
 def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenPage]:
     """All units, page by page: what a page holds is gone when the next is read."""
     low, high = unit_range(batch_number, 1)

@@ -20,7 +20,6 @@ from tidepool.engine.runtime.stop_rules import (
     ReportEstimate,
     refuse_few_blocks,
     refuse_line,
-    refuse_outcome,
 )
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
@@ -74,14 +73,10 @@ def _rivals(schedule: Schedule) -> Iterator[PlannedRivals]:
         yield PlannedRivals("two agents, against third agents", "revealed", met * (size - 2), "")
 
 
-STOP_OUTCOMES = ("revealed", "obtained")
-
-
 def watch_game(config: FrozenConfig) -> "WatchedGame":
     """Raises where the rule cannot be kept."""
     settings, schedule = config.stop, schedule_of(config)
     assert settings is not None
-    refuse_outcome(settings, STOP_OUTCOMES, "secret_game")
     agents = _agents(settings, schedule.agents)
     bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
     refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)

@@ -1,15 +1,14 @@
 """The report of a simulation, the view of one that is running, and its methods in sentences."""
 
-import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.reports.blocks import COUNTS as CAPTION
 from tidepool.engine.reports.blocks import (
-    COUNTS,
     Block,
     Cell,
     Estimate,
@@ -29,144 +28,128 @@ from tidepool.engine.reports.blocks import (
     series_of,
     table,
 )
-from tidepool.engine.studies.simulation.measures import AttributeStatistics, AttributeTest, Mean
-from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
+from tidepool.engine.studies.simulation.measures import COUNTS, RATING
 
 MOST_ENTITIES = 12
 MOST_ATTRIBUTES = 6
 MOST_DRAWN = 24
 
-Measure = Literal["words", "turns", "rating"]
+Row = Mapping[str, Any]
 
 
-def blocks(statistics: Mapping[str, Any]) -> list[Block]:
-    stats = SimulationStatistics.from_json(statistics)
-    measure: Measure = "rating" if stats.judgements else "words"
+def blocks(stats: Row) -> list[Block]:
+    measure = RATING if stats["judgements"] else "words"
     return [
         *_overall(stats),
-        *_ratings(stats.judgements),
-        *_entities(stats.entities, measure),
-        *_attributes(stats.by_attribute, measure),
-        *coding_blocks(statistics),
+        *_ratings(stats["judgements"]),
+        *_entities(stats["entities"], measure),
+        *_attributes(stats["by_attribute"], measure),
+        *coding_blocks(stats),
     ]
 
 
-def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    stats = SimulationStatistics.from_json(statistics)
+def figures(stats: Row) -> dict[str, Cell]:
     data: dict[str, Cell] = {
-        "combinations that met": stats.combinations_run,
-        "combinations possible": stats.combinations_possible,
-        "messages": stats.messages,
-        "words": stats.words,
-        "failed simulations": stats.missing.simulations,
+        "combinations that met": stats["combinations_run"],
+        "combinations possible": stats["combinations_possible"],
+        "messages": stats["messages"],
+        "words": stats["words"],
+        "failed simulations": stats["missing"]["simulations"],
     }
-    if judged := stats.judgements:
-        data |= {
-            "ratings": judged.given,
-            "ratings missing": judged.missing,
-            "mean rating": Estimate(judged.mean, judged.ci95, 2),
-        }
-    for name, row in stats.entities.items():
-        data |= {f"{name}: talks": row.simulations, f"{name}: words each": _mean(row.words, "words")}
-        if stats.judgements:
-            data[f"{name}: rating"] = _mean(row.rating, "rating")
+    if judged := stats["judgements"]:
+        data |= {"ratings": judged["given"], "ratings missing": judged["missing"], "mean rating": _mean(judged, RATING)}
+    for name, row in stats["entities"].items():
+        data |= {f"{name}: talks": row["simulations"], f"{name}: words each": _mean(row["words"], "words")}
+        if judged:
+            data[f"{name}: rating"] = _mean(row[RATING], RATING)
     return data
 
 
-def _mean(mean: Mean | None, measure: Measure) -> Estimate:
-    digits = 2 if measure == "rating" else 1
-    return Estimate(mean.mean, mean.ci95, digits) if mean else Estimate(None)
+def _mean(mean: Row | None, measure: str) -> Estimate:
+    if mean is None or mean["mean"] is None:
+        return Estimate(None)
+    ends = mean["ci95"]
+    return Estimate(mean["mean"], (ends[0], ends[1]) if ends else None, 2 if measure == RATING else 1)
 
 
-def _overall(stats: SimulationStatistics) -> Iterator[Block]:
-    columns = ("simulations", "completed", "failed", "messages", "words")
-    rows = [(kind, *(getattr(row, name) for name in columns)) for kind, row in stats.by_interaction_type.items()]
+def _overall(stats: Row) -> Iterator[Block]:
+    rows = [(kind, *(row[name] for name in COUNTS)) for kind, row in stats["by_interaction_type"].items()]
     yield Words(
-        f"{stats.combinations_run:,} of {stats.combinations_possible:,} possible combinations have met; "
+        f"{stats['combinations_run']:,} of {stats['combinations_possible']:,} possible combinations have met; "
         "only completed simulations are measured"
     )
-    if stats.unsplit_scenes:
-        yield Words(f"{stats.unsplit_scenes:,} narrated rounds name no speaker; they are kept as (scene)", "warning")
-    yield table("interactions", ("type", *columns), rows)
+    if stats["unsplit_scenes"]:
+        yield Words(f"{stats['unsplit_scenes']:,} narrated rounds name no speaker; they are kept as (scene)", "warning")
+    yield table("interactions", ("type", *COUNTS), rows)
 
 
-def _ratings(judged: Judgements | None) -> Iterator[Block]:
+def _ratings(judged: Row | None) -> Iterator[Block]:
     if judged is None:
         return
-    low, high = judged.scale
-    note = f"{judged.given:,} ratings from {low:g} to {high:g}, {judged.missing:,} missing"
-    yield Words(judged.question, "strong")
-    yield Headline("mean rating", Estimate(judged.mean, judged.ci95, 2), note)
-    if judged.distribution:
+    low, high = judged["scale"]
+    note = f"{judged['given']:,} ratings from {low:g} to {high:g}, {judged['missing']:,} missing"
+    yield Words(judged["question"], "strong")
+    yield Headline("mean rating", _mean(judged, RATING), note)
+    if given := judged["distribution"]:
         levels = dict.fromkeys(map(str, levels_of((low, high))), 0)
-        counts = (
-            {**levels, **judged.distribution} if levels.keys() >= judged.distribution.keys() else judged.distribution
-        )
+        counts = {**levels, **given} if levels.keys() >= given.keys() else given
         series = Series("times given", tuple(map(float, counts.values())), colour="accent")
-        labels = tuple(counts)
-        yield Figure("bars", "ratings given", (series,), labels=labels, ylabel="times given", caption=COUNTS)
+        yield Figure("bars", "ratings given", (series,), labels=tuple(counts), ylabel="times given", caption=CAPTION)
 
 
-def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Iterator[Block]:
+def _entities(entities: Mapping[str, Row], measure: str) -> Iterator[Block]:
     if not entities:
         return
-    ranked = dict(sorted(entities.items(), key=lambda item: -(_mean(getattr(item[1], measure), measure).value or 0.0)))
+    ranked = dict(sorted(entities.items(), key=lambda item: -(_mean(item[1][measure], measure).value or 0.0)))
     places = {name: place for place, name in enumerate(sorted(entities))}
-    measures: tuple[Measure, ...] = ("words", "turns", "rating") if measure == "rating" else ("words", "turns")
+    titles = {"words": "words a talk", RATING: "mean rating"} if measure == RATING else {"words": "words a talk"}
     rows: list[tuple[Cell, ...]] = [
-        (Named(name, places[name]), row.simulations, *(_mean(getattr(row, one), one) for one in measures))
+        (Named(name, places[name]), row["simulations"], *(_mean(row[one], one) for one in titles))
         for name, row in ranked.items()
     ]
-    titles = {"words": "words each (95 %)", "turns": "turns each (95 %)", "rating": "rating (95 %)"}
-    columns = ("entity", "talks", *(titles[one] for one in measures))
-    yield table("entities", columns, rows, first=MOST_ENTITIES)
-    yield _means("words a talk", {name: row.words for name, row in ranked.items()}, "primary", places)
-    if measure == "rating":
-        yield _means("mean rating", {name: row.rating for name, row in ranked.items()}, "primary", places)
+    columns = {"words": "words each (95 %)", RATING: "rating (95 %)"}
+    yield table("entities", ("entity", "talks", *(columns[one] for one in titles)), rows, first=MOST_ENTITIES)
+    for one, title in titles.items():
+        yield _means(title, {name: row[one] for name, row in ranked.items()}, "primary", places)
     yield Words(
         "Means of an entity are over its own simulations; intervals are at 95 %, over the combinations it was in.",
         "quiet",
     )
 
 
-def _means(title: str, rows: Mapping[str, Mean | None], colour: str, order: Mapping[str, int] | None = None) -> Figure:
+def _means(title: str, rows: Mapping[str, Row | None], colour: str, order: Mapping[str, int] | None = None) -> Figure:
     """`order` are the places of those who take part, where the rows are some of them."""
     drawn = {name: row for name, row in list(rows.items())[:MOST_DRAWN] if row}
     places = tuple(order[name] for name in drawn) if order else ()
-    series = series_of(title, [Estimate(row.mean, row.ci95) for row in drawn.values()], colour)
+    series = series_of(title, [_mean(row, "") for row in drawn.values()], colour)
     return Figure("means", title, (series,), labels=tuple(drawn), places=places)
 
 
-def _attributes(attributes: Mapping[str, AttributeStatistics], measure: Measure) -> Iterator[Block]:
+def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
     """The clearest first."""
     if not attributes:
         return
-    ranked = sorted(attributes.items(), key=lambda item: _doubt(getattr(item[1].tests, measure)))
+    ranked = sorted(attributes.items(), key=lambda item: _doubt(item[1]["tests"][measure]))
     rows: list[tuple[Cell, ...]] = []
     for attribute, entry in ranked:
-        test: AttributeTest | None = getattr(entry.tests, measure)
-        tested = (Number(test.correlation if test else None, 2), PValue(test.p_holm if test else None))
-        for place, group in enumerate(entry.groups):
-            cells = (_mean(getattr(group, measure), measure), *(("", "") if place else tested))
-            rows.append(("" if place else attribute, group.value, group.entities, *cells))
+        test = entry["tests"][measure] or {"correlation": None, "p_holm": None}
+        tested = (Number(test["correlation"], 2), PValue(test["p_holm"]))
+        for place, group in enumerate(entry["groups"]):
+            cells = (_mean(group[measure], measure), *(("", "") if place else tested))
+            rows.append(("" if place else attribute, group["value"], group["entities"], *cells))
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
-    first = sum(len(entry.groups) for _, entry in ranked[:MOST_ATTRIBUTES])
+    first = sum(len(entry["groups"]) for _, entry in ranked[:MOST_ATTRIBUTES])
     yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)
     yield Words(
         "Compared over entities, each left out in turn with all its talks: those of one entity resemble each other.",
         "quiet",
     )
     clearest, entry = ranked[0]
-    yield _means(f"{measure} by {clearest}", {group.value: getattr(group, measure) for group in entry.groups}, "accent")
+    yield _means(f"{measure} by {clearest}", {group["value"]: group[measure] for group in entry["groups"]}, "accent")
 
 
-def _doubt(test: AttributeTest | None) -> tuple[float, float]:
-    return (2.0, 0.0) if test is None else (test.p_holm, -abs(test.correlation or 0.0))
-
-
-NOTHING = math.nan
-FEWEST_TURNS = 2
-"""a curve needs as many"""
+def _doubt(test: Row | None) -> tuple[float, float]:
+    return (2.0, 0.0) if test is None else (test["p_holm"], -abs(test["correlation"] or 0.0))
 
 
 STYLES = {

@@ -5,19 +5,22 @@ without a judge, are only set side by side.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import comb
 from statistics import fmean
 from typing import Any
 
+from tidepool.engine.coding.statistics import with_coding
+from tidepool.engine.config.entities import stored_entity
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import student
-from tidepool.engine.inference.intervals import Total, jackknife_variance
+from tidepool.engine.inference.intervals import jackknife_variance
 from tidepool.engine.inference.measures import UNBOUNDED, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, KindMethods
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
-from tidepool.engine.studies.simulation import report, statistics
-from tidepool.engine.studies.simulation.measures import RATING, EntityCounts, SpeechTally
+from tidepool.engine.studies.simulation import report
+from tidepool.engine.studies.simulation.measures import MEASURES, RATING, SpeechTally, compare_by_attribute
 from tidepool.storage.queries.units import spoken_in_pages
 from tidepool.storage.transfer.tables import ExportContents
 
@@ -36,7 +39,32 @@ class SimulationResults(Results):
         return [whole, *(_of_entity(name, (low, high)) for name in names)]
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return statistics.statistics(connection, batch, config)
+        settings, entities = config.sections["simulation"], list(map(stored_entity, config.sections["entities"]))
+        tally, judge = _tally(connection, batch["number"]), settings["judge"]
+        scale = (float(judge["scale"][0]), float(judge["scale"][1])) if judge else UNBOUNDED
+        own = {measure: tally.own_means(measure, scale) for measure in MEASURES}
+        talks, types, unrated = tally.talks_of(), tally.types.values(), tally.unrated.total()
+        statistics = {
+            "by_interaction_type": dict(sorted(tally.types.items())),
+            "combinations_possible": comb(len(entities), settings["interaction_size"]),
+            "combinations_run": tally.combinations_met,
+            "messages": sum(counts["messages"] for counts in types),
+            "words": sum(counts["words"] for counts in types),
+            "judgements": judge and _judgements(judge["question"], tally, scale),
+            "entities": {
+                entity.name: {
+                    "simulations": talks[entity.name],
+                    **{measure: own[measure].get(entity.name) for measure in MEASURES},
+                    "unrated": tally.unrated[entity.name],
+                }
+                for entity in entities
+                if entity.name in talks
+            },
+            "by_attribute": compare_by_attribute(entities, tally, scale),
+            "unsplit_scenes": tally.unsplit,
+            "missing": {"simulations": sum(counts["failed"] for counts in types), "judgements": unrated},
+        }
+        return with_coding(connection, batch, statistics)
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return report.blocks(statistics)
@@ -45,7 +73,7 @@ class SimulationResults(Results):
         return report.figures(statistics)
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-        rated = [_rated(connection, batch["number"]) for batch in batches]
+        rated = [_tally(connection, batch["number"]) for batch in batches]
         return pairwise([batch["id"] for batch in batches], rated, compared, "mean rating of an entity")
 
     def methods(
@@ -70,58 +98,43 @@ def _of_entity(name: str, scale: tuple[float, float]) -> Outcome:
     )
 
 
-Rated = Mapping[str, EntityCounts]
-
-
-def _rated(connection: sqlite3.Connection, batch_number: int) -> Rated:
+def _tally(connection: sqlite3.Connection, batch_number: int) -> SpeechTally:
     tally = SpeechTally()
     for page in spoken_in_pages(connection, batch_number):
         tally.take(page)
-    return tally.entities
+    return tally
 
 
-def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
+def _judgements(question: str, tally: SpeechTally, scale: tuple[float, float]) -> dict[str, Any]:
+    (overall,) = tally.group_means(RATING, [list(tally.places)], scale)
+    distribution = tally.distribution()
+    return {
+        "question": question,
+        "scale": list(scale),
+        "given": sum(distribution.values()),
+        "missing": tally.unrated.total(),
+        **(overall or {"mean": None, "ci95": None}),
+        "distribution": distribution,
+    }
+
+
+def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:
     """None where fewer than two entities were rated in both."""
-    both = [name for name in first if first[name].ratings and name in second and second[name].ratings]
+    means = [batch.means(RATING) for batch in (first, second)]
+    both = means[0].keys() & means[1].keys()
     if len(both) < 2:
         return None
-    shared = [_shared(batch) for batch in (first, second)]
-    gaps = [_mean(first[name]) - _mean(second[name]) for name in both]
-    without = [fmean(rest) for name in both if (rest := list(_without(name, both, (first, second), shared)))]
+    without = []
+    for left_out in both:
+        ours, theirs = (batch.means(RATING, without=left_out) for batch in (first, second))
+        gaps = [ours[name] - theirs[name] for name in both & ours.keys() & theirs.keys()]
+        without += [fmean(gaps)] if gaps else []
     variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
-    contrast = student("jackknife", len(both), fmean(gaps), variance, len(both) - 1)
+    difference = fmean(means[0][name] - means[1][name] for name in both)
+    contrast = student("jackknife", len(both), difference, variance, len(both) - 1)
     return {
         "paired": True,
         "entities": len(both),
         **contrast.as_json(),
         "method": "jackknife over entities, each left out with all its talks",
     }
-
-
-def _shared(batch: Rated) -> Mapping[tuple[str, str], Total]:
-    """What the second of two was rated in the talks that both had."""
-    talks = next((counts.talks for counts in batch.values()), None)
-    return talks.between("rating") if talks else {}
-
-
-def _without(
-    left_out: str,
-    names: Sequence[str],
-    batches: tuple[Rated, Rated],
-    shared: Sequence[Mapping[tuple[str, str], Total]],
-) -> Iterator[float]:
-    """The gaps of the others, without the talks they had with the one left out."""
-    for name in names:
-        if name != left_out:
-            means = [
-                _mean(batch[name], between.get((left_out, name), (0.0, 0)))
-                for batch, between in zip(batches, shared, strict=True)
-            ]
-            if means[0] is not None and means[1] is not None:
-                yield means[0] - means[1]
-
-
-def _mean(counts: EntityCounts, without: Total = (0.0, 0)) -> Any:
-    """Of its ratings, without those of some talks; None where none is left."""
-    total, times = counts.total("rating")
-    return (total - without[0]) / (times - without[1]) if times - without[1] else None

@@ -17,10 +17,9 @@ from tidepool.engine.config.entities import Entity
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import FileError, UsageError
-from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import FanOut, Measure, OriginTalk, Story
-from tidepool.engine.studies.conversation import ask_judge, play_all
+from tidepool.engine.studies.conversation import ask_judge
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, combinations, settings_of
 from tidepool.engine.studies.simulation.config import Judge
 from tidepool.engine.studies.simulation.prompts import (
@@ -233,10 +232,6 @@ def stored_line(speech: Speech, step: str, position: int, turn: int) -> dict[str
         "thought_start": thought.start if thought else None,
         "thought_length": thought.end - thought.start if thought else None,
     }
-
-
-async def play(run: BatchRun) -> None:
-    await play_all(run, Stage(run.config, run))
 
 
 def steps(config: FrozenConfig) -> list[str]:

@@ -13,7 +13,6 @@ from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.studies.secret_game.expectations import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.sides import SideOutcome
-from tidepool.engine.studies.simulation.expectations import block_size
 from tidepool.engine.studies.study import study_from
 
 HALF = StopWhenSure(outcome="revealed", half_width=0.05)
@@ -52,16 +51,6 @@ def test_a_round_that_is_cut_short_ends_no_block() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("entities", "size", "simulations", "block"),
-    [(4, 2, 600, 6), (100, 2, 4000, 50), (100, 2, 400, 10), (9, 1, 400, 9), (3, 3, 50, 1)],
-)
-def test_simulations_take_a_whole_cycle_where_there_is_room(
-    entities: int, size: int, simulations: int, block: int
-) -> None:
-    assert block_size(entities, size, simulations) == block
-
-
 def _sides(number: int, opener: str, partner: str, revealed: tuple[bool, bool]) -> list[SideOutcome]:
     one, other = revealed
     return [
@@ -89,7 +78,6 @@ def test_a_talk_that_failed_may_have_been_anything() -> None:
         (LINE, {"talks": 50}, "Plan 60 or more"),
         (HALF, {"talks": 90}, "could never stop earlier"),
         (HALF, {"mode": "retained"}, "needs several games"),
-        (StopWhenSure(outcome="rating", half_width=0.1), {}, "write revealed or obtained"),
         (StopWhenSure(outcome="revealed", agent="Adda", half_width=0.1), {}, "Did you mean 'Ada'"),
         (StopWhenSure(outcome="revealed", difference="Ada - Eve", decided=True), {}, 'write "Ada - Dion"'),
         (StopWhenSure(outcome="revealed", line=1.5, decided=True), {}, "nothing to decide"),

@@ -12,7 +12,7 @@ from tests.support.command import Tidepool
 from tests.support.killing import wait_for_calls
 from tests.support.state import query
 from tests.support.studies import game, written
-from tidepool import Entity, Simulation, Summary, resume_batch, run_batch
+from tidepool import Summary, resume_batch, run_batch
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import StopWhenSure
@@ -150,22 +150,6 @@ async def test_at_its_most_it_may_be_undecided(tmp_path: Path) -> None:
     assert found["interval"][0] < 0.25 < found["interval"][1]
 
 
-async def test_simulations_stop_when_their_rating_is_known(tmp_path: Path) -> None:
-    people = [Entity(name=f"P{place}", attributes={"openness": place}) for place in range(1, 7)]
-    study = Simulation(
-        context="A village hall",
-        entities=people,
-        num_simulations=300,
-        judge={"question": "Does the speaker agree?", "scale": [1, 5]},
-        stop=StopWhenSure(outcome="rating", decided=True, line=4.5),
-        service={"name": "default"},
-    )
-    summary = await run_batch(study, tmp_path / "x.db")
-    found = _stopping(summary)
-    assert found["verdict"] == "below" and found["stopped_at"] < 100 and found["units"] == "simulations"
-    assert 1 <= found["interval"][0] < found["estimate"] < found["interval"][1] < 4.5
-
-
 @pytest.mark.parametrize(
     ("service", "size", "gathered"),
     [
@@ -185,7 +169,12 @@ def test_how_many_units_are_begun_at_a_time(service: dict[str, Any], size: int, 
     assert "It may stop earlier" in notes and ("groups" in notes) == gathered
 
 
-def test_kinds_with_rules_of_their_own_take_none() -> None:
-    data = {"batch": {"kind": "evolution"}, "evolution": {}, "stop": {"outcome": "revealed", "half_width": 0.1}}
-    with pytest.raises(UsageError, match="is for secret_game and simulation"):
-        freeze(config_from(data), Path("none.db"))
+@pytest.mark.parametrize(
+    ("kind", "section", "why"),
+    [("evolution", {}, "ends by rules of its own"), ("simulation", {"context": "A hall"}, "share their entities")],
+)
+def test_other_kinds_take_none(kind: str, section: dict[str, str], why: str) -> None:
+    data = {"batch": {"kind": kind}, kind: section, "stop": {"outcome": "revealed", "half_width": 0.1}}
+    entities = {"entities": [{"name": "Ada"}, {"name": "Bob"}]} if kind == "simulation" else {}
+    with pytest.raises(UsageError, match=why):
+        freeze(config_from(data | entities), Path("none.db"))

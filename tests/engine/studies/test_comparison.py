@@ -5,15 +5,15 @@ from scipy import stats
 
 from tests.engine.studies.simulation.panels import take_completed
 from tidepool.engine.studies.mutation.results import compared as compared_queries
-from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
+from tidepool.engine.studies.simulation.measures import SpeechTally
 from tidepool.engine.studies.simulation.results import compared as compared_entities
 
 
-def rated(*talks: dict[str, float]) -> dict[str, EntityCounts]:
+def rated(*talks: dict[str, float]) -> SpeechTally:
     tally = SpeechTally()
     for talk in talks:
         take_completed(tally, "", talk, (), talk.items())
-    return tally.entities
+    return tally
 
 
 def test_only_what_both_have_is_compared_and_one_pair_is_too_few() -> None:

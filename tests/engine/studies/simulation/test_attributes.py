@@ -1,4 +1,4 @@
-from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,6 @@ from tidepool.engine.config.entities import Entity
 from tidepool.engine.inference.words import words_in, words_in_each
 from tidepool.engine.studies.simulation.measures import (
     MOST_GROUPS,
-    EntityCounts,
     SpeechTally,
     compare_by_attribute,
     grouped,
@@ -29,7 +28,7 @@ from tidepool.engine.studies.simulation.measures import (
 def test_entities_are_grouped_by_value(values: dict[str, bool | int | str], labels: dict[str, list[str]]) -> None:
     attributed = grouped(values)
     assert attributed is not None
-    assert [(group.label, group.names) for group in attributed.groups] == list(labels.items())
+    assert list(attributed.items()) == list(labels.items())
 
 
 @pytest.mark.parametrize(
@@ -39,39 +38,36 @@ def test_what_does_not_group_is_not_compared(values: dict[str, str | int]) -> No
     assert grouped(values) is None
 
 
-def _people(ratings: dict[str, list[float]], sizes: dict[str, str]) -> tuple[list[Entity], dict[str, EntityCounts]]:
+def _groups(
+    ratings: dict[str, list[float]], sizes: dict[str, str], scale: tuple[float, float] = (1, 9)
+) -> dict[str, Any]:
+    """By size; each rating was given in a talk of one, in seven words."""
+    tally = SpeechTally()
+    for name, own in ratings.items():
+        for rating in own or [None]:
+            take_completed(tally, "solo", [name], [(name, "one two three four five six seven")], [(name, rating)])
     entities = [Entity(name, "", {"size": size}) for name, size in sizes.items()]
-    counts = {
-        name: EntityCounts(Counter([10.0] * len(given)), Counter([1.0] * len(given)), Counter(given))
-        for name, given in ratings.items()
-    }
-    return entities, counts
+    return {group["value"]: group for group in compare_by_attribute(entities, tally, scale)["size"]["groups"]}
 
 
 def test_a_group_of_one_entity_has_a_mean_but_no_interval() -> None:
-    entities, counts = _people({"A": [1, 2, 3], "B": [4, 5]}, {"A": "small", "B": "tall"})
-    groups = compare_by_attribute(entities, counts)["size"].as_json()["groups"]
-    assert [(group["value"], group["rating"]) for group in groups] == [
-        ("small", {"mean": 2.0, "ci95": None}),
-        ("tall", {"mean": 4.5, "ci95": None}),
-    ]
+    groups = _groups({"A": [1, 2, 3], "B": [4, 5]}, {"A": "small", "B": "tall"})
+    assert {value: group["rating"] for value, group in groups.items()} == {
+        "small": {"mean": 2.0, "ci95": None},
+        "tall": {"mean": 4.5, "ci95": None},
+    }
 
 
 def test_an_interval_counts_entities_not_talks_and_stays_on_the_scale() -> None:
     sizes = {"A": "small", "B": "small", "C": "tall", "D": "tall"}
     few, many = ({n: [float(r)] * times for n, r in zip("ABCD", (1, 3, 4, 5), strict=True)} for times in (2, 200))
-    narrow, wide = (
-        compare_by_attribute(*_people(ratings, sizes), scale=(1, 5))["size"].as_json()["groups"][0]["rating"]["ci95"]
-        for ratings in (many, few)
-    )
+    narrow, wide = (_groups(ratings, sizes, (1, 5))["small"]["rating"]["ci95"] for ratings in (many, few))
     assert narrow == pytest.approx(wide)
     assert 1 <= narrow[0] < 1.1 and 4 < narrow[1] <= 5
 
 
 def test_an_entity_that_was_never_rated_counts_for_words_only() -> None:
-    entities, counts = _people({"A": [1], "B": [2], "C": []}, {"A": "small", "B": "small", "C": "tall"})
-    counts["C"].words[7.0] += 1
-    groups = {group["value"]: group for group in compare_by_attribute(entities, counts)["size"].as_json()["groups"]}
+    groups = _groups({"A": [1], "B": [2], "C": []}, {"A": "small", "B": "small", "C": "tall"})
     assert groups["tall"]["rating"] is None
     assert groups["tall"]["words"]["mean"] == 7
 
@@ -100,7 +96,5 @@ def test_a_tally_measures_completed_simulations_and_counts_the_rest() -> None:
     take_unfinished(tally, "dyadic", "failed")
     take_unfinished(tally, "dyadic", "in_progress")
     counts = tally.types["dyadic"]
-    assert (counts.simulations, counts.completed, counts.failed) == (3, 1, 1)
-    assert (counts.messages, counts.words, tally.unsplit) == (2, 3, 1)
-    assert tally.entities["A"].words == {2: 1}
-    assert (tally.entities["A"].ratings, tally.entities["B"].unrated) == ({4: 1}, 1)
+    assert counts == {"simulations": 3, "completed": 1, "failed": 1, "messages": 2, "words": 3} and tally.unsplit == 1
+    assert tally.means("words") == {"A": 2, "B": 1} and tally.means("rating") == {"A": 4} and tally.unrated == {"B": 1}
