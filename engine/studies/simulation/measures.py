@@ -250,6 +250,7 @@ def _tests(
     tested: dict[str, tuple[float | None, float]] = {}
     for attribute, groups in attributes.items():
         own = {name: value for name, value in values[attribute].items() if name in means}
+        test: tuple[float | None, float] | None
         if is_numeric(values[attribute]):
             test = rank_correlation([float(value) for value in own.values()], [means[name] for name in own])
         else:
