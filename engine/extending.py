@@ -10,7 +10,8 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk
 from tidepool.engine.kinds import Kind
-from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, ProviderError, ProviderSpec
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
+from tidepool.engine.providers.protocol import Provider as LiveProvider
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import Plan, PlannedCalls
 from tidepool.engine.runtime.unit import Unit, UnitPlan

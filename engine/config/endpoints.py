@@ -51,7 +51,7 @@ OWN_ENDPOINTS = {
         "Anthropic",
         "anthropic",
         "https://api.anthropic.com",
-        keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"),
+        keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
         address_variable="ANTHROPIC_BASE_URL",
         batch_api=True,
     ),

@@ -40,21 +40,6 @@ ABSENT = (404, 405, 501)
 """answers of a server that has no such thing"""
 
 
-class ListEnd:
-    """How far a list, newest first, is searched for a batch: its provider's clock counts too, ours may have been wrong."""
-
-    def __init__(self, created_at: float) -> None:
-        self._ordered = created_at
-        self._newest: float | None = None
-
-    def is_behind(self, created: float | None) -> bool:
-        """Whether what was made then, and all after it in the list, is too old."""
-        if created is None:
-            return False
-        self._newest = created if self._newest is None else self._newest
-        return created < min(self._ordered, self._newest) - EARLIER
-
-
 def lookup_error(connection: Connection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
     """Why a look showed nothing."""
     if complaint.status in ABSENT:
@@ -79,8 +64,6 @@ ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, Recu
 """what values of another type, shape, size or depth than they should have can raise"""
 MOST_COUNTED = 1_000_000_000
 LONGEST_WORD = 60
-ODD_LOOKS = 12
-"""how often a state must mean nothing before a provider batch that has results counts as ended"""
 UNREADABLE_ANSWER = Answer("", finish=FinishReason.ERROR, usage_missing=True)
 """what came, and was paid for, where something else than a reply came"""
 _ID = re.compile(r"[\w:=+-][\w.:=+/-]{0,510}\Z", re.ASCII)
@@ -102,28 +85,19 @@ def short_word(value: object) -> str:
 
 
 def as_number(value: object) -> float | None:
-    """A number, also where it is written as a text; None where it is none that anything could be counted by."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except ODD:
-        return None
-    return number if math.isfinite(number) else None
+    """A number that something can be counted by."""
+    return value if isinstance(value, int | float) and math.isfinite(value) and type(value) is not bool else None
 
 
 def as_count(value: object) -> int | None:
     """A believable count."""
-    number = as_number(value)
-    if number is None or not 0 <= number <= MOST_COUNTED or number != int(number):
-        return None
-    return int(number)
+    return value if type(value) is int and 0 <= value <= MOST_COUNTED else None
 
 
 def sum_counts(counts: object, *names: str) -> int | None:
     """The sum of some counts of a card; None where one of them is missing or cannot be believed."""
     parsed = [as_count(as_mapping(counts).get(name)) for name in names]
-    return None if None in parsed else sum(count for count in parsed if count is not None)
+    return None if None in parsed else sum(filter(None, parsed))
 
 
 def read_id(connection: Connection, card: object) -> str:
@@ -144,17 +118,9 @@ def row_complaint(error: object, status: int | None) -> ProviderComplaint:
     return complaint_about(valid_status, body if body.words else body._replace(words="no reason given"))
 
 
-def read_json(text: str | bytes) -> Any:
-    """What a text says, or None where it is no JSON."""
-    try:
-        return decode_json(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def read_object(value: object) -> Mapping[str, Any]:
     """An object, also where it is written as a text: some servers put JSON within JSON. Raises ValueError."""
-    parsed = read_json(value) if isinstance(value, str) else value
+    parsed = decode_json(value) if isinstance(value, str) else value
     if not isinstance(parsed, dict) or not parsed:
         raise ValueError("this is no object")
     return parsed
@@ -162,7 +128,10 @@ def read_object(value: object) -> Mapping[str, Any]:
 
 def read_row(line: bytes) -> dict[str, Any] | None:
     """A line of results; None where it is none. Invalid UTF-8 is replaced: the reply is paid for, and the rest readable."""
-    row = read_json(line) or read_json(line.decode("utf-8", "replace"))
+    try:
+        row = decode_json(line.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        return None
     return row if isinstance(row, dict) and isinstance(row.get("custom_id"), str) else None
 
 
@@ -270,7 +239,7 @@ class SdkBatches(BatchApi):
     async def list_cards(self, ordered_at: float) -> AsyncIterator[dict[str, Any]]:
         """The cards of the account's batches, newest first, until they are too old to be one ordered then."""
         cursor: dict[str, str] = {}
-        end = ListEnd(ordered_at)
+        newest: float | None = None  # the provider's clock counts too: ours may have been wrong
         for _ in range(MOST_PAGES):
             page = await self._look(self.path, limit=self.page_size, **cursor)
             if not isinstance(page.get("data"), list):
@@ -278,8 +247,10 @@ class SdkBatches(BatchApi):
             cards = [card for card in page["data"] if isinstance(card, dict)]
             for card in cards:
                 yield card
-                if end.is_behind(self.created_at(card)):
-                    return
+                if (created := self.created_at(card)) is not None:
+                    newest = created if newest is None else newest
+                    if created < min(ordered_at, newest) - EARLIER:
+                        return
             last = as_string(cards[-1].get("id")) if cards else as_string(page.get("last_id"))
             if not page.get("has_more") or not last or cursor == {self.cursor: last}:
                 return

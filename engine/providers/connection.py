@@ -265,8 +265,6 @@ class Connection:
         self, method: str, path: str, body: Any, headers: Mapping[str, str] | None = None, **limits: Any
     ) -> Any:
         self.open()
-        if (auth := getattr(self._client, "custom_auth", None)) is not None:  # credentials that change
-            headers = {**(headers or {}), **await _sign(auth, self._address)}
         if limits:
             from aiohttp import ClientTimeout
 
@@ -297,13 +295,3 @@ class Connection:
         if not isinstance(data, dict):
             raise self.unreadable()
         return data
-
-
-async def _sign(auth: Any, address: str) -> dict[str, str]:
-    """The headers of credentials that the SDK renews."""
-    import httpx2
-
-    flow = auth.async_auth_flow(httpx2.Request("POST", address))
-    request = await anext(flow)
-    await flow.aclose()
-    return {name: value for name, value in request.headers.items() if name in ("authorization", "anthropic-beta")}

@@ -39,7 +39,7 @@ _variables = dict.fromkeys(name for known in KNOWN_ENDPOINTS.values() for name i
 def watch_keys(variables: tuple[str, ...]) -> None:
     """These variables hold keys too. Called whenever an endpoint is opened."""
     _variables.update(dict.fromkeys(variables))
-    watch(name for name in _variables if not name.endswith("_PROFILE"))  # which names a key, and is none
+    watch(_variables)
 
 
 def scrub_keys(text: str) -> str:

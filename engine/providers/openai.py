@@ -8,8 +8,7 @@ can no longer succeed.
 import asyncio
 import json
 import re
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -19,7 +18,6 @@ from tidepool.engine.call import Call, PriceTag, packed_vectors
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.adapter import SEED_BITS, SYSTEM_ROLE, Adapter, ModelCard
 from tidepool.engine.providers.batch_api import (
-    ODD_LOOKS,
     UPLOAD_SECONDS,
     ResultReading,
     SdkBatches,
@@ -35,7 +33,7 @@ from tidepool.engine.providers.batch_api import (
     short_word,
     sum_counts,
 )
-from tidepool.engine.providers.connection import Complained, Connection
+from tidepool.engine.providers.connection import Complained
 from tidepool.engine.providers.endpoint import Endpoint, scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, fault_of
 from tidepool.engine.providers.protocol import (
@@ -191,10 +189,6 @@ class OpenAIBatches(SdkBatches):
     uploads = True
     path, page_size, cursor = "/batches", 100, "after"
 
-    def __init__(self, connection: Connection, adapter: Adapter, price: Callable[[str], PriceTag | None]) -> None:
-        super().__init__(connection, adapter, price)
-        self._odd_looks: Counter[str] = Counter()
-
     def group(self, call: Call) -> str:
         """One file holds calls to one model."""
         return call.model_name
@@ -259,7 +253,8 @@ class OpenAIBatches(SdkBatches):
         if status == "failed" and not _has_file(card):
             return self._failed(card, status)
         if status not in (*ENDED, *IN_PROGRESS):
-            return self._unclear(card, remote_id, status, whole=bool(total) and done == total)
+            ended = _has_file(card) and bool(total) and done == total
+            return ProviderBatchState(ended, status or "state unknown", unclear=not ended)
         label = f"{status} {done or 0:,}/{total:,}" if total and status == "in_progress" else status
         return ProviderBatchState(status in ENDED, label, done)
 
@@ -295,13 +290,6 @@ class OpenAIBatches(SdkBatches):
         if code in SPENT:
             raise self._connection.diagnose(ProviderComplaint(429, code=code, words=reason))
         return ProviderBatchState(True, label, 0, f"{code}: {reason}" if code else reason, "token_limit" in code)
-
-    def _unclear(self, card: dict[str, Any], remote_id: str, status: str, *, whole: bool) -> ProviderBatchState:
-        """A state without a word, or with one that nobody knows: its files tell that it has ended, where it says that
-        they are whole, or where nothing changes for long."""
-        self._odd_looks[remote_id] += 1
-        ended = _has_file(card) and (whole or self._odd_looks[remote_id] > ODD_LOOKS)
-        return ProviderBatchState(ended, status or "state unknown", unclear=not ended)
 
 
 def _has_file(card: dict[str, Any]) -> bool:

@@ -254,50 +254,26 @@ class ProviderSpec:
     """environment variables that may hold a key: never shown, and told before a key goes to a strange server"""
 
 
-class Provider(Protocol):
-    name: str
-    simulated: bool
-    settings: Any
-    """its ProviderSettings; replaced when a limit changes while running"""
-    backoff: float
-    """seconds before the first retry of a healing fault"""
-    batches: BatchApi | None
-    notices: Notices
-
-    def serve(self, batch_id: str) -> None:
-        """Tells which batch the calls belong to, before the first of them."""
-
-    def concurrency(self, max_concurrent: int) -> int:
-        """How many live calls a configured `max_concurrent` allows in all."""
-
-    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
-        """One live call, within its timeout. Raises ProviderError."""
-
-    def price(self, model_name: str) -> PriceTag | None:
-        """None: unknown."""
-
-    async def check(self, model_names: Sequence[str]) -> None:
-        """Raises a systemic ProviderError where no call could succeed, before anything is spent."""
-
-    async def close(self) -> None: ...
-
-
-class LiveProvider(ABC):
+class Provider(ABC):
     """To be derived from: a provider of another package needs `name` and `complete`."""
 
     name: str
     simulated = False
     backoff = 0.5
+    """seconds before the first retry of a healing fault"""
     batches: BatchApi | None = None
 
     def __init__(self, settings: ProviderSettings) -> None:
-        self.settings = settings
+        self.settings: Any = settings
+        """replaced when a limit changes while running"""
         self.notices = Notices()
 
     def serve(self, batch_id: str) -> None:
-        return None
+        """Tells which batch the calls belong to, before the first of them."""
+        return
 
     def concurrency(self, max_concurrent: int) -> int:
+        """How many live calls a configured `max_concurrent` allows in all."""
         return max_concurrent
 
     @abstractmethod
@@ -305,11 +281,12 @@ class LiveProvider(ABC):
         """One live call, within its timeout. Raises ProviderError."""
 
     def price(self, model_name: str) -> PriceTag | None:
-        """Unknown, unless told otherwise: then costs are unknown too, and a budget is refused. `FREE` says what it says."""
+        """None: unknown. Then costs are unknown too, and a budget is refused. `FREE` says what it says."""
         return None
 
     async def check(self, model_names: Sequence[str]) -> None:
-        return None
+        """Raises a systemic ProviderError where no call could succeed, before anything is spent."""
+        return
 
     async def close(self) -> None:
         return None

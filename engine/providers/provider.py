@@ -27,7 +27,7 @@ from tidepool.engine.providers.errors import (
     read_error,
 )
 from tidepool.engine.providers.pool import LONGEST_REST, Host, Pool
-from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, NoReply, ProviderError
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError
 from tidepool.engine.providers.replies import encode_json
 
 _PROBE = 1_000
@@ -116,7 +116,7 @@ class ListedHost:
     silence: str = ""
 
 
-class EndpointProvider(LiveProvider):
+class EndpointProvider(Provider):
     def __init__(
         self, adapter: type[Adapter], batches: type[SdkBatches] | None, settings: ProviderSettings, name: str
     ) -> None:

@@ -66,10 +66,11 @@ MOST_TOKENS = 4_000_000
 LONGEST_NAME = 200
 ABSOLUTE_PATH = re.compile(r"(?:file:|[a-z]:)?[/\\]", re.IGNORECASE)
 
-_OPENED = re.compile(r"\s*<(think|thinking|thought|reasoning)\s*>", re.IGNORECASE)
-_CLOSING = {tag: re.compile(rf"</{tag}\s*>\s*", re.IGNORECASE) for tag in ("think", "thinking", "thought", "reasoning")}
-_INSIDE = re.compile(r"(?:^|(?<=\n))[ \t]*<think\s*>(.*?)(?:</think\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
-_INLINE = re.compile(r"<think\s*>(.*?)(</think\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
+_THOUGHT = re.compile(
+    r"(?P<lead>\A\s*)?<(?P<tag>think|thinking|thought|reasoning)\s*>(?P<thought>.*?)(?P<end></(?P=tag)\s*>\s*|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CLOSING = re.compile(r"</think\s*>\s*", re.IGNORECASE)
 
 
 def finish_reason(word: object) -> FinishReason:
@@ -82,21 +83,17 @@ def split_thought(text: str) -> tuple[str, str]:
 
     Some servers swallow the opening tag, and a reply that was cut may lack the closing one.
     """
-    if "think" not in text and not _OPENED.match(text):
-        return text, ""
     thoughts: list[str] = []
-    begin = 0
-    while opened := _OPENED.match(text, begin):
-        closing = _CLOSING[opened[1].lower()].search(text, opened.end())
-        thoughts.append(text[opened.end() : closing.start() if closing else len(text)])
-        begin = closing.end() if closing else len(text)
-    text = text[begin:]
-    if "<think" in text.lower():
-        thoughts += [thought for thought, closed in _INLINE.findall(text) if closed]
-        text = _INLINE.sub(lambda match: "" if match[2] else match[0], text)
-        thoughts += _INSIDE.findall(text)
-        text = _INSIDE.sub("", text)
-    if closing := _CLOSING["think"].search(text):
+
+    def take(match: re.Match[str]) -> str:
+        if match["lead"] is None and (not match["end"] or match["tag"].lower() != "think"):
+            return match[0]
+        thoughts.append(match["thought"])
+        return ""
+
+    if "<" in text:
+        text = _THOUGHT.sub(take, text)
+    if closing := _CLOSING.search(text):
         thoughts.append(text[: closing.start()])
         text = text[closing.end() :]
     return text, "\n\n".join(part.strip() for part in thoughts if part.strip())

@@ -19,7 +19,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, has_credentials, is_endpoint
 from tidepool.engine.providers.protocol import (
     Answer,
-    BatchApi,
     ErrorClass,
     NoReply,
     Notices,
@@ -367,15 +366,15 @@ class WorkerPool:
             self._begin_start(min(LONGEST_PAUSE, worker.pause))
 
 
-class RemoteProvider:
+class RemoteProvider(Provider):
     """A provider whose live calls leave from workers."""
 
     def __init__(self, local: Provider, workers: WorkerPool) -> None:
         self.name = local.name
         self.simulated = local.simulated
         self.backoff = local.backoff
-        self.batches: BatchApi | None = local.batches
-        self.notices: Notices = local.notices
+        self.batches = local.batches
+        self.notices = local.notices
         self._local = local
         self._workers = workers
         self._on_node = local.settings.hosts == [LOCAL]

@@ -28,8 +28,8 @@ from tidepool.engine.providers.protocol import (
     BatchedCall,
     BatchRefused,
     ErrorClass,
-    LiveProvider,
     NoReply,
+    Provider,
     ProviderBatchBounds,
     ProviderBatchGone,
     ProviderBatchResult,
@@ -45,7 +45,7 @@ from tidepool.storage.file import replace_file, state_folder
 MINUTE = 60.0
 
 
-class SimulatedProvider(LiveProvider):
+class SimulatedProvider(Provider):
     name = "simulated"
     simulated = True
     settings: SimulatedSettings

@@ -31,7 +31,7 @@ async def emulator(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Emulator]:
     async with Emulator() as running:
         for name, value in running.env().items():
             monkeypatch.setenv(name, KEY if name.endswith("_KEY") else value)
-        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
+        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
             monkeypatch.delenv(name, raising=False)
         yield running
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from anthropic import AsyncAnthropic
-from anthropic.lib.credentials import AccessToken
 
 from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
@@ -100,21 +98,6 @@ async def test_headers_of_the_environment_go_to_no_other_server(family: str, mon
     assert sent["authorization"] == ("mine" if family == "anthropic" else "Bearer sk-house-key")
     assert ("openai-organization" in sent) is (family == "openai")
     await client.close()
-
-
-async def test_credentials_that_change_sign_each_request(emulator: Emulator) -> None:
-    tokens = iter(range(10))
-
-    async def credentials(**more: Any) -> AccessToken:
-        return AccessToken(f"token-{next(tokens)}", expires_at=1)
-
-    own = endpoint_of("anthropic", ProviderSettings())
-    connection = Connection(own, own.addresses[0])
-    connection.open()
-    connection._client = AsyncAnthropic(credentials=credentials)
-    await connection.get("/v1/models")
-    assert next(tokens) > 0
-    await connection.close()
 
 
 def test_a_proxy_of_the_environment_is_used_where_it_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.batch_api import EARLIER, ListEnd
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.errors import ProviderComplaint, complaint_in, diagnose, error_in, fault_of, read_error
 from tidepool.engine.providers.protocol import ErrorClass
@@ -172,15 +171,3 @@ def test_odd_json_is_read_as_python_reads_it(content: bytes) -> None:
 def test_what_goes_out_and_comes_back_is_the_same(tree: Any) -> None:
     plain = json.dumps(tree, ensure_ascii=False).encode("utf-8", "replace")
     assert repr(decode_json(encode_json(tree))) == repr(json.loads(plain)) == repr(decode_json(plain))
-
-
-# -- searching a list of batches -------------------------------------------------------------------------
-
-NOW, YEAR = 2_000_000_000.0, 365 * 86_400.0
-
-
-def test_a_wrong_clock_of_ours_does_not_end_the_search_early() -> None:
-    ahead, right = ListEnd(NOW + YEAR), ListEnd(NOW)
-    assert not ahead.is_behind(NOW + 60) and not ahead.is_behind(NOW)
-    assert not right.is_behind(NOW + 3600) and not right.is_behind(None)
-    assert right.is_behind(NOW - EARLIER - 1), "what is older than any doubt ends it"

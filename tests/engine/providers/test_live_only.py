@@ -10,23 +10,23 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.events import CallRetried, Event
-from tidepool.engine.providers.protocol import Answer, LiveProvider, ProviderSpec
+from tidepool.engine.providers.protocol import Answer, Provider, ProviderSpec
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.run import run_batch
 
 
-class Silent(LiveProvider):
+class Silent(Provider):
     name = "silent"
 
 
-class Parrot(LiveProvider):
+class Parrot(Provider):
     name = "parrot"
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         return Answer(call.messages[-1].text)
 
 
-class Late(LiveProvider):
+class Late(Provider):
     """As one with `__slots__`: no method of its objects can be replaced."""
 
     name = "late"

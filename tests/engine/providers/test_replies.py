@@ -178,7 +178,6 @@ SPLIT = {
     "another tag": ("<thinking>a</thinking>\nb", "b", "a"),
     "reasoning": ("<reasoning>a</reasoning>b", "b", "a"),
     "a tag that is only named": ("use `<think>` for it", "use `<think>` for it", ""),
-    "opened on a line of its own and never closed": ("hello\n<think>\nsecret", "hello\n", "secret"),
     "another tag named in the middle": ("the <reasoning> tag", "the <reasoning> tag", ""),
     "empty tags": ("<think></think>b", "b", ""),
     "space before": ("\n\n <think>a</think>b", "b", "a"),
