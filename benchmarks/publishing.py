@@ -1,4 +1,4 @@
-"""A published folder in the programs of others: pandas, polars, DuckDB, datasette, cffconvert; and a stranger who
+"""A published folder in the programs of others: pandas, polars, DuckDB, datasette; and a stranger who
 runs the study again from the folder alone.
 
 Studies of each kind, one with a design, and one whose names are made to hurt are published. The readers live in an
@@ -26,7 +26,7 @@ from tidepool.storage.views import VIEWS
 
 ROOT = Path(__file__).parents[1]
 READERS = ROOT / ".pythons" / "readers"
-PACKAGES = ("pandas", "polars", "pyarrow", "duckdb", "datasette", "cffconvert")
+PACKAGES = ("pandas", "polars", "pyarrow", "duckdb", "datasette")
 STUDIES = {
     "secret_game": ["secret_game.num_interactions=12"],
     "simulation_judged": ["simulation.num_simulations=4"],
@@ -41,13 +41,12 @@ STUDIES = {
 """an example of each kind, made small"""
 DESIGN = ["design.replicates=2", "secret_game.num_interactions=6"]
 ODD = "a: [b]\n---\n# `|` \u202e\x1b[31m \"' {{<img src=x>}} \\ \U0001f600"
-ABOUT = About(description=ODD, authors=("Lovelace, Ada", ODD), license="CC-BY-4.0", url="https://data.example/x")
+ABOUT = About(description=ODD, authors=("Lovelace, Ada", ODD), license="CC-BY-4.0")
 
 READ = """
 import asyncio, json, logging, sys
 from pathlib import Path
 import duckdb, pandas, polars
-from cffconvert import Citation
 from datasette.app import Datasette
 
 logging.disable(logging.WARNING)
@@ -65,7 +64,6 @@ def looked_at(folder):
             len(polars.read_parquet(path)),
             duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchall()[0][0],
         ]
-    Citation((folder / "CITATION.cff").read_text()).validate()
     return {"rows": counts, "datasette": asyncio.run(shown(folder / "study.db", counts))}
 
 print(json.dumps({name: looked_at(Path(name)) for name in sys.argv[1:]}))

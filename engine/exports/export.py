@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from tidepool.engine.branching.results import results_of
@@ -25,7 +24,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
 from tidepool.storage.transfer.formats import echo_json, export_results, finished_together, write_text
-from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, levels_of, tables_of
+from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, joined, levels_of, tables_of
 
 FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "toml", "policy")
 
@@ -136,23 +135,19 @@ def _tables(orders: Orders, study: StoredStudy | None, format_name: str) -> list
     _refuse_file(orders, study, format_name)
     folder = orders[0].target or Path(_name(orders, study))
     with finished_together(folder) as scratch:
+        tables = joined(_all_tables(orders))
         if format_name == "csv":
-            written = formats.write_csv_tables(scratch, _joined(orders), bom=orders[0].bom)
+            written = formats.write_csv_tables(scratch, tables, bom=orders[0].bom)
         else:
-            written = formats.write_parquet_tables(scratch, _joined(orders))
+            written = formats.write_parquet_tables(scratch, tables)
     return [folder / path.name for path in written]
 
 
-def _joined(orders: Orders) -> Iterator[ExportTable]:
-    """Batch after batch, in one table of each name."""
-    by_name: dict[str, list[ExportTable]] = {}
+def _all_tables(orders: Orders) -> Iterator[ExportTable]:
     for order in orders:
         contents = _contents(order)
         tables = (make(order.connection, order.batch) for make in contents.tables)
-        for table in tables_of(order.connection, order.batch, contents.views, tables):
-            by_name.setdefault(table.name, []).append(table)
-    for name, parts in by_name.items():
-        yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))
+        yield from tables_of(order.connection, order.batch, contents.views, tables)
 
 
 def _contents(order: ExportRequest) -> ExportContents:

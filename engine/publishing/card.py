@@ -4,8 +4,7 @@ All of it is read from the copy that is published. README.md is a dataset card w
 """
 
 import re
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, 
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import StoredStudy
 from tidepool.storage.text import json_text, one_line, plain
-from tidepool.storage.transfer.tables import WITHOUT_FACTORS, column_of, factor_names
+from tidepool.storage.transfer.tables import ExportTable
 from tidepool.storage.views import VIEWS, View, ViewColumn, reference_of
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{1,60}")
@@ -100,12 +99,14 @@ def models_of(batch: Summary) -> list[str]:
     return names
 
 
-def published_tables(connection: sqlite3.Connection) -> Iterator[View]:
-    """Every view, with a column for each factor of the study's design."""
-    meaning = "Level of this factor of the study's design, in the batch of the row."
-    factors = [ViewColumn(column_of(factor), "text", meaning) for factor in factor_names(connection)]
-    for view in VIEWS.values():
-        yield view if view.name in WITHOUT_FACTORS else replace(view, columns=(*view.columns, *factors))
+def described(tables: Iterable[ExportTable]) -> Iterator[View]:
+    """The view behind each table, with the columns for the study's design."""
+    meaning = "Level of this factor of the study's design, in the batch of the row; `replicate` is its repetition."
+    for table in tables:
+        view = VIEWS[table.name]
+        known = {column.name for column in view.columns}
+        more = [ViewColumn(name, held, meaning) for name, held in table.columns.items() if name not in known]
+        yield replace(view, columns=(*view.columns, *more))
 
 
 def _path(table: View) -> str:

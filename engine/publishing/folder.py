@@ -22,9 +22,9 @@ from tidepool.engine.publishing.card import (
     About,
     Publication,
     card,
+    described,
     dictionary,
     models_of,
-    published_tables,
     servers_in,
 )
 from tidepool.engine.results.report import report_of
@@ -34,7 +34,7 @@ from tidepool.storage.file import reading, settle, value_of
 from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
 from tidepool.storage.transfer.formats import finished_together, write_parquet_tables, write_text
 from tidepool.storage.transfer.study_files import copy_to_publish
-from tidepool.storage.transfer.tables import batches_in, whole_tables
+from tidepool.storage.transfer.tables import joined, tables_of
 from tidepool.storage.views import VIEWS
 
 
@@ -118,13 +118,14 @@ def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> 
 
 def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: About, notes: list[str]) -> Publication:
     copy = folder / FILE
-    rows = batches_in(connection)
+    rows = connection.execute("SELECT * FROM batch ORDER BY number").fetchall()
     batches = tuple(summarise(copy, row["id"], with_statistics=False) for row in rows)
     (folder / "data").mkdir()
-    write_parquet_tables(folder / "data", whole_tables(connection))
+    tables = list(joined(table for row in rows for table in tables_of(connection, row, VIEWS)))
+    write_parquet_tables(folder / "data", tables)
     counts = {view: int(value_of(connection, f"SELECT count(*) FROM {view}")) for view in VIEWS}
-    complete, tables = _completed(about, source, rows), tuple(published_tables(connection))
-    published = Publication(source.id, complete, source.study, batches, tables, counts)
+    complete, views = _completed(about, source, rows), tuple(described(tables))
+    published = Publication(source.id, complete, source.study, batches, views, counts)
     if unfinished := published.unfinished:
         note = (
             f"Unfinished: {len(unfinished):,} of {len(batches):,} batches had not come to their end "

@@ -5,15 +5,16 @@ says what the batches of a kind hold.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from tidepool.storage.queries.learning import episode_steps, split_of
 from tidepool.storage.queries.units import units_in_pages
 from tidepool.storage.states import unit_id
 from tidepool.storage.studies import LONGEST_LEVEL
-from tidepool.storage.views import VIEWS, ColumnType, View
+from tidepool.storage.views import VIEWS, ColumnType
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ ORDER = {
     "waves": "wave",
     "provider_batches": "created_at, wave, remote_id",
     "records": "conversation_id, name, position",
+    "batches": "id",
+    "studies": "id",
     "cells": "factor",
     "log": "rowid",
 }
@@ -71,6 +74,8 @@ PAGED_BY = {"conversations": "id", "measures": "unit"} | dict.fromkeys(
     ("messages", "outcomes", "judgements", "verdicts", "codes", "answers"), "conversation_id"
 )
 """views with rows by unit: these can be long"""
+NAMED_BY = {"batches": ("id", "id"), "studies": ("id", "study_id")}
+"""of other views than those with a batch's id: column, and which column of the batch it holds"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,8 @@ def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> It
     """The rows of a view that belong to a batch, in the view's columns and a stable order."""
     if view not in PAGED_BY:
         order = "" if ORDER[view] == "rowid" else f" ORDER BY {ORDER[view]}"
-        for row in connection.execute(f"SELECT * FROM {view} WHERE batch_id = ?{order}", (batch["id"],)):
+        key, value = NAMED_BY.get(view, ("batch_id", "id"))
+        for row in connection.execute(f"SELECT * FROM {view} WHERE {key} = ?{order}", (batch[value],)):
             yield tuple(row)
         return
     for page in unit_pages(connection, batch["number"], [view]):
@@ -127,6 +133,7 @@ def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page:
 Levels = Mapping[str, str]
 """factor → level"""
 REPLICATE = "replicate"
+WITHOUT_FACTORS = ("studies", "cells")
 _OF_VIEWS = frozenset(column.name.casefold() for view in VIEWS.values() for column in view.columns)
 
 
@@ -144,17 +151,17 @@ def column_of(factor: str) -> str:
 
 def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> ExportTable:
     """The table with a column more for the replicate and for each factor, behind its own."""
-    if not batch["study_id"]:
+    if not batch["study_id"] or table.name in WITHOUT_FACTORS:
         return table
     used_names = {name.casefold() for name in table.columns}
-    replicate = f"study {REPLICATE}" if REPLICATE in used_names else REPLICATE
-    level_columns = {
-        f"factor: {name}" if name.casefold() in used_names else column_of(name): level for name, level in levels.items()
-    }
-    more: dict[str, ColumnType] = {replicate: "integer"}
-    more |= dict.fromkeys(level_columns, "text")
-    behind = (batch["replicate"], *level_columns.values())
-    return ExportTable(table.name, table.columns | more, ((*row, *behind) for row in table.rows))
+    more: dict[str, tuple[ColumnType, Any]] = {}
+    if REPLICATE not in used_names:
+        more[REPLICATE] = "integer", batch["replicate"]
+    for name, level in levels.items():
+        more[f"factor: {name}" if name.casefold() in used_names else column_of(name)] = "text", level
+    columns = table.columns | {name: held for name, (held, _) in more.items()}
+    behind = tuple(value for _, value in more.values())
+    return ExportTable(table.name, columns, ((*row, *behind) for row in table.rows))
 
 
 def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:
@@ -166,7 +173,7 @@ def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) ->
 
 
 def tables_of(
-    connection: sqlite3.Connection, batch: sqlite3.Row, views: Iterable[str], tables: Iterable[ExportTable]
+    connection: sqlite3.Connection, batch: sqlite3.Row, views: Iterable[str], tables: Iterable[ExportTable] = ()
 ) -> Iterator[ExportTable]:
     """Views and other tables of a batch, one after another."""
     levels = levels_of(connection, batch)
@@ -174,54 +181,13 @@ def tables_of(
     yield from (with_levels(table, batch, levels) for table in tables)
 
 
-OF_BATCHES = "SELECT v.* FROM batches v JOIN batch b ON b.id = v.id ORDER BY b.number"
-OF_STUDIES = "SELECT * FROM studies ORDER BY created_at, id"
-WITHOUT_FACTORS = ("studies", "cells")
-
-LevelsByBatch = Mapping[int, Mapping[str, str]]
-"""batch number → factor → level"""
-
-
-def whole_tables(connection: sqlite3.Connection) -> Iterator[ExportTable]:
-    batches = batches_in(connection)
-    levels = {batch["number"]: levels_of(connection, batch) for batch in batches}
-    factors = factor_names(connection)
-    for view in VIEWS.values():
-        columns = {column.name: column.type for column in view.columns}
-        if view.name not in WITHOUT_FACTORS:
-            columns |= dict.fromkeys(map(column_of, factors), "text")
-        yield ExportTable(view.name, columns, _rows(connection, view, batches, levels, factors))
-
-
-def batches_in(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-    """In the order in which they were made."""
-    return connection.execute("SELECT * FROM batch ORDER BY number").fetchall()
-
-
-def factor_names(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute("SELECT DISTINCT factor FROM cells WHERE factor <> '' ORDER BY factor")
-    return [str(row["factor"]) for row in rows.fetchall()]
-
-
-def _rows(
-    connection: sqlite3.Connection,
-    view: View,
-    batches: Sequence[sqlite3.Row],
-    levels: LevelsByBatch,
-    factors: Sequence[str],
-) -> Iterator[tuple[Any, ...]]:
-    if view.name == "studies":
-        yield from map(tuple, connection.execute(OF_STUDIES).fetchall())
-        return
-    behind = {batch["number"]: tuple(levels[batch["number"]].get(name) for name in factors) for batch in batches}
-    if view.name == "batches":
-        for row, batch in zip(connection.execute(OF_BATCHES).fetchall(), batches, strict=True):
-            yield (*row, *behind[batch["number"]])
-        return
-    for batch in batches:
-        more = () if view.name in WITHOUT_FACTORS else behind[batch["number"]]
-        for row in rows_of(connection, view.name, batch):
-            yield (*row, *more)
+def joined(tables: Iterable[ExportTable]) -> Iterator[ExportTable]:
+    """Batch after batch, in one table of each name."""
+    by_name: dict[str, list[ExportTable]] = {}
+    for table in tables:
+        by_name.setdefault(table.name, []).append(table)
+    for name, parts in by_name.items():
+        yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))
 
 
 COLUMNS: dict[str, ColumnType] = {

@@ -122,7 +122,7 @@ async def test_sides_come_by_the_page_with_their_scores_to_the_last_digit(
     assert [unit & 7 for unit in (*first.units, *last.units)] == [1, 1, 2, 2, 5, 5, 6, 6]
     assert first.scores == [0.1 + 0.2, 2.0, 0.0, None] and last.scores is None
     kinds = [json.loads(kind) for kind in last.kinds]
-    assert [(kind[2], kind[4], kind[-1]) for kind in kinds] == [('\x1e,"é', 1, 0), ('\x1e,"é', 0, 2)] * 2
+    assert [(kind[1], kind[3], kind[-1]) for kind in kinds] == [('\x1e,"é', 1, 0), ('\x1e,"é', 0, 2)] * 2
 
 
 def test_a_study_stays_while_one_of_its_batches_does(database: Path, study: str) -> None:
