@@ -31,7 +31,7 @@ from tidepool.engine.reports.blocks import (
 from tidepool.engine.reports.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
 from tidepool.engine.results.report import GOING_ON, failure_words, methods_or_warning, overview
-from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
+from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import statistics_of
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell, cells_of, find_study
@@ -224,7 +224,7 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
     if methods:
         with reading(database) as connection:
             paragraphs = methods_or_warning(lambda: tuple(_methods(connection, summary)))
-    head = overview(summary, simulated_lines(summary["cells"]) or [NOT_YET], _facts(summary))
+    head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
     return Report(summary["name"], tuple(head), (), findings, paragraphs)
 
 
@@ -263,9 +263,7 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
     kind = KindMethods((*_crossed(summary), *common[0]), common[1])
     digest = sha256(design_text(study.design).encode("utf-8", "surrogatepass")).hexdigest()
     run_as = f"study {study.id} with seed {study.design.get('seed')}; the SHA-256 of its design is {digest}"
-    lead, *rest = method_paragraphs(connection, [cell.batch for cell in cells], summary, kind, run_as)
-    yield from (lead, *(Words(words, "simulated") for words in simulated_lines(summary["cells"])[1:]))
-    yield from rest
+    yield from method_paragraphs(connection, [cell.batch for cell in cells], summary, kind, run_as)
     levels = [
         (factor["name"], level["level"], json.dumps(level["set"], ensure_ascii=False) if level["set"] else "nothing")
         for factor in study.design.get("factors", [])

@@ -5,7 +5,7 @@ A model that stands for several roles has them all.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.kinds import KINDS, load_kind
@@ -68,39 +68,6 @@ def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
     simulated_calls = sum(entry["calls"] for entry in entries if entry["simulated"])
     share = f"{simulated_calls:,} of {counted(sum(entry['calls'] for entry in entries), 'call')}"
     return f"simulated: {listing(simulated_parts(entries))} ({share}); real: {'; '.join(_by_providers(real))}"
-
-
-def simulated_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The words on a study: one line on all of it, and one on each group of cells where cells differ in who was simulated.
-
-    A cell has `roles`, and `levels` by factor.
-    """
-    merged = merge_roles(cell["roles"] for cell in cells)
-    if not simulated_roles(merged):
-        return []
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for cell in cells:
-        if cell["roles"]:
-            # By role: cells whose real models differ, and nothing else, are one group.
-            parts = sorted({f"{entry['simulated']} {entry['role']}" for entry in cell["roles"]})
-            groups.setdefault(tuple(parts), []).append(cell)
-    if len(groups) < 2:
-        return [simulated_words(merged)]
-    by_group = [
-        f"cells with {_cells_named(group, cells)}: {simulated_words(merge_roles(cell['roles'] for cell in group))}"
-        for group in groups.values()
-    ]
-    return [simulated_words(merged), *by_group]
-
-
-def _cells_named(group: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]]) -> str:
-    """By the levels of one factor where those are enough, else by all levels of each cell."""
-    others = [cell["levels"] for cell in cells if cell not in group]
-    for factor in group[0]["levels"]:
-        levels = list(dict.fromkeys(cell["levels"].get(factor, "") for cell in group))
-        if not any(other.get(factor, "") in levels for other in others):
-            return f"{factor} = {listing(levels)}"
-    return listing(dict.fromkeys(", ".join(cell["levels"].values()) for cell in group))
 
 
 def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:

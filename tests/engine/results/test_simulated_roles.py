@@ -74,20 +74,12 @@ who = [{{ level = "real", set = {{}} }}, {{ level = "made up", set = {{ {made_up
 CASES: dict[str, tuple[str, list[str], list[str]]] = {
     "one agent": (
         '"agents.Bob.model" = "simulated:trusting"',
-        [
-            "simulated: judge and agents simulated:trusting (10 of 16 calls); real: agents openai:gpt-4o-mini",
-            "cells with who = real: simulated: judge (4 of 8 calls); real: agents openai:gpt-4o-mini",
-            "cells with who = made up: simulated: judge and agents simulated:trusting (6 of 8 calls); real: agents openai:gpt-4o-mini",
-        ],
+        ["simulated: judge and agents simulated:trusting (10 of 16 calls); real: agents openai:gpt-4o-mini"],
         ["partly simulated", "partly simulated"],
     ),
     "a cell without any": (
         '"agents.*.model" = "simulated:trusting", "secret_game.detection" = ["exact", "judge"]',
-        [
-            "simulated: judge and agents simulated:trusting (8 of 12 calls); real: agents openai:gpt-4o-mini",
-            "cells with who = real: not simulated: agents openai:gpt-4o-mini",
-            f"cells with who = made up: {ALL_SIMULATED}",
-        ],
+        ["simulated: judge and agents simulated:trusting (8 of 12 calls); real: agents openai:gpt-4o-mini"],
         ["", "simulated"],
     ),
 }
