@@ -88,10 +88,17 @@ def _listed(known: dict[str, Path], *, as_json: bool) -> int:
     return 0
 
 
+def starting_config(kind: str) -> str:
+    """A commented config; of a kind of a package, one in which everything is left to its default."""
+    from tidepool.tui.app.kind_screens import template
+
+    path = Path(__file__).parent.parent / "new" / f"{kind}.toml"
+    return path.read_text(encoding="utf-8") if path.is_file() else template(kind)
+
+
 def _new(options: argparse.Namespace) -> int:
     from tidepool.engine.registries import KINDS
     from tidepool.storage.transfer.formats import write_text
-    from tidepool.tui.command.starting_config import starting_config
 
     if options.kind is None:
         raise UsageError(f"Which kind of study? One of {', '.join(KINDS)}: for example `tidepool new secret_game`.")
