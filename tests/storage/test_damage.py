@@ -1,7 +1,6 @@
 """What is wrong in a file is found and named by table, row and column; what is right is not."""
 
 import asyncio
-import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.queries.damage import blame, damage_in, find_damage
 from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app.background import FileReader
-from tidepool.tui.app.worker import answer
+from tidepool.tui.app.worker import answer, report
 from tidepool.tui.command.main import main
 
 UNIT = (1 << 32) + 1
@@ -77,7 +76,7 @@ def test_every_door_tells_what_is_wrong_in_the_file(
     assert main(["--db", str(file), "list"]) == 1
     told = "the table progress, row 1, column heartbeat_at: the value is no float"
     assert told in capsys.readouterr().err
-    assert told in json.loads(answer(json.dumps({"job": "report", "path": str(file), "batch": "last"})))["error"]
+    assert told in answer((report, (file, "last"), {"of_study": False}))[0]
     reader = FileReader(file)
     try:
         with pytest.raises(FileError, match=told):

@@ -1,7 +1,6 @@
 """What a person does with the app, for tests: open it, press keys, wait for what should appear."""
 
 import asyncio
-import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,10 +18,10 @@ from tests.tui.studies import played
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.background import WorkerProcess
-from tidepool.tui.app.compose.examination import Examined, Examiner
+from tidepool.tui.app.compose.examination import Examiner
 from tidepool.tui.app.screens import compose
 from tidepool.tui.app.widgets.rows import Rows
-from tidepool.tui.app.worker import answer
+from tidepool.tui.app.worker import Job, answer
 
 WAIT_SECONDS = float(os.environ.get("TIDEPOOL_PATIENCE", 40))
 
@@ -33,15 +32,12 @@ class Within(WorkerProcess):
     def start(self) -> None:
         pass
 
-    def _ask(self, line: str) -> str:
-        return answer(line)
+    def _ask(self, job: Job) -> tuple[str, Any]:
+        return answer(job)
 
 
-class ExaminesWithin(Examiner):
+class ExaminesWithin(Within, Examiner):
     """The same for drafts."""
-
-    def _ask(self, line: str) -> Examined:
-        return Examined.from_json(json.loads(answer(line))["answer"])
 
 
 @asynccontextmanager

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.reports.blocks import Figure, as_json, line
+from tidepool.engine.reports.blocks import Figure, line
 from tidepool.tui.app.background import WorkerFailed, WorkerProcess
 from tidepool.tui.app.compose.edits import Put, edited
 from tidepool.tui.app.compose.examination import Examiner
 from tidepool.tui.app.kind_screens import template
+from tidepool.tui.drawing.figures import draw
 
 CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),))
 
@@ -19,29 +20,28 @@ CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),)
 async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> None:
     beside = WorkerProcess()
     try:
-        ask = {"figure": as_json(CURVE), "width": 40, "height": 8, "colours": {}, "plain": False}
-        first = await beside.ask("draw", **ask)
+        first = await beside.ask(draw, CURVE, 40, 8, {})
         assert "a curve" in first[0][0][0] and len(first) == 7
-        assert beside.process.running
-        beside.process.kill()
-        assert await beside.ask("draw", **ask) == first
-        with pytest.raises(WorkerFailed, match="KeyError"):
-            await beside.ask("dance")
-        beside.process.kill()
+        beside.kill()
+        while beside.running:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert await beside.ask(draw, CURVE, 40, 8, {}) == first
+        with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
+            await beside.ask(divmod, 1, 0)
     finally:
         beside.close()
 
 
-async def test_leaving_does_not_wait_for_what_is_under_way(tmp_path: Path) -> None:
+async def test_leaving_does_not_wait_for_what_is_under_way() -> None:
     beside = WorkerProcess()
     beside.start()
-    asked = asyncio.ensure_future(beside.ask("report", path=str(tmp_path / "none.db"), batch="x"))
+    asked = asyncio.ensure_future(beside.ask(time.sleep, 60))
     await asyncio.sleep(0)
     began = time.monotonic()
     await asyncio.to_thread(beside.close)
     with pytest.raises(WorkerFailed):
         await asked
-    assert not beside.process.running and time.monotonic() - began < 5
+    assert not beside.running and time.monotonic() - began < 5
 
 
 async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Path) -> None:

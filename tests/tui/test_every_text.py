@@ -320,7 +320,6 @@ def _prints(path: Path) -> bool:
 
 PRINT_THEMSELVES = {
     "tui/command/output.py": "the way out",
-    "tui/app/worker.py": "a process that answers the app in lines of JSON",
     "engine/bench.py": "a process that answers the bench in a line of JSON",
     "storage/tables.py": "writes the schema, when it is run by itself",
     "engine/trust/record.py": "a warning in words of its own",

@@ -21,7 +21,6 @@ from tests.tui.test_every_screen import dialogs_about, file, poisoned  # noqa: F
 from tidepool.tui.app import key_order
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.edits import Put, apply
-from tidepool.tui.app.compose.examination import Examined
 from tidepool.tui.app.compose.fields import Field, Form, KeyPath, read
 from tidepool.tui.app.compose.outline import pages_of
 from tidepool.tui.app.dialogs.models import ModelDialog
@@ -31,6 +30,7 @@ from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
 from tidepool.tui.app.widgets.form_pages import PeopleList
 from tidepool.tui.app.widgets.frame import TextLine
+from tidepool.tui.app.worker import Job
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +48,10 @@ class SlowExaminer(ExaminesWithin):
         self.may_answer = Event()
         self.may_answer.set()
 
-    def _ask(self, line: str) -> Examined:
+    def _ask(self, job: Job) -> tuple[str, Any]:
         self.asked += 1
         self.may_answer.wait()
-        return super()._ask(line)
+        return super()._ask(job)
 
     def close(self) -> None:
         self.may_answer.set()

@@ -5,7 +5,7 @@ coroutine in the event loop of another thread, because loading an SDK takes half
 """
 
 import asyncio
-import json
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from textual.app import App
 from textual.css.query import NoMatches
@@ -25,6 +25,7 @@ from tidepool.storage.errors import FileError, TidepoolError
 from tidepool.storage.file import connect, explain
 from tidepool.storage.queries.damage import blame
 from tidepool.tui.app.launching import environment
+from tidepool.tui.app.worker import Job
 
 
 @contextmanager
@@ -100,97 +101,73 @@ class FileReader:
         self._writer.shutdown(wait=True)
 
 
-class LineProcess:
-    """A process of `worker.py`."""
+class WorkerFailed(TidepoolError):
+    """The process beside the app could not do a job."""
 
-    _process: "subprocess.Popen[str] | None" = None
+
+class WorkerProcess:
+    """A process of `worker.py`: one job at a time; one that died is started again with the next job."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="beside")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
 
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        self.end()
+        """Before the app runs, so that its first plot need not wait."""
+        self._end()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "tidepool.tui.app.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
             env=environment(),
         )
 
-    def answer(self, line: str) -> str | None:
-        """Waits for it, in whatever thread; None where the process ended instead."""
+    async def ask(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the function comes to there. Raises WorkerFailed."""
+        error, answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, (job, args, kwargs))
+        if error:
+            raise WorkerFailed(error)
+        return cast(T, answer)
+
+    def _ask(self, job: Job) -> tuple[str, Any]:
+        ended = "its process ended. Change something to retry", None
+        if self._closed:
+            return ended
         if not self.running:
             self.start()
         process = self._process
         assert process and process.stdin and process.stdout
         try:
-            process.stdin.write(line + "\n")
+            pickle.dump(job, process.stdin)
             process.stdin.flush()
-            reply = process.stdout.readline()
-            if reply.endswith("\n"):  # else it was cut off in the middle
-                return reply
-        except (OSError, ValueError):
-            pass
-        self.end()
-        return None
+            error, answer = pickle.load(process.stdout)
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError):  # it was cut off in the middle
+            self._end()
+            return ended
+        return error, answer
 
     def kill(self) -> None:
         """From any thread: whoever waits for an answer gets none."""
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.kill()
 
-    def end(self) -> None:
+    def _end(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
-
-
-class WorkerFailed(TidepoolError):
-    """The process beside the app could not do a job."""
-
-
-class WorkerProcess:
-    """One job at a time; a process that died is started again with the next job."""
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="beside")
-        self._closed = False
-        self.process = LineProcess()
-
-    def start(self) -> None:
-        """Before the app runs, so that its first plot need not wait."""
-        self.process.start()
-
-    async def ask(self, job: str, **details: Any) -> Any:
-        line = json.dumps({"job": job, **details})
-        reply = json.loads(await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, line))
-        if "error" in reply:
-            raise WorkerFailed(reply["error"])
-        return reply["answer"]
-
-    def _ask(self, line: str) -> str:
-        for _ in range(2):
-            if self._closed:
-                break
-            if (reply := self.process.answer(line)) is not None:
-                return reply
-        return json.dumps({"error": "the process beside the app ended unexpectedly"})
+        if process is not None:
+            with process:  # closes the pipes, and waits
+                process.kill()
 
     def close(self) -> None:
         """Also while it works: nobody waits for the answer any more."""
         self._closed = True
-        self.process.kill()
-        self._thread.submit(self.process.end)
+        self.kill()
+        self._thread.submit(self._end)
         self._thread.shutdown(wait=True)
 
 

@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidepool.engine.reports.blocks import Block, Figure, Headline, from_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.watching import BatchLine
+from tidepool.tui.app.worker import InterimEstimate, briefs, so_far
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -16,16 +15,6 @@ SOONEST = 2.0
 """seconds between two looks"""
 SHARE = 0.01
 """of the time that looking may take"""
-
-
-@dataclass(frozen=True, slots=True)
-class InterimEstimate:
-    headline: Headline | None = None
-    blocks: tuple[Block, ...] = ()
-
-    @property
-    def figure(self) -> Figure | None:
-        return next((block for block in self.blocks if isinstance(block, Figure)), None)
 
 
 class Pace:
@@ -64,19 +53,14 @@ class EstimateReader:
 
     async def read(self, batch: BatchLine) -> InterimEstimate | None:
         """None where it is no longer wanted; an empty one where nothing can be told."""
-        pace, seconds = self._pace, SOONEST
+        pace, found = self._pace, InterimEstimate(seconds=SOONEST)
         try:
-            path = str(self._app.path)
-            reply = await self._app.counting.ask("so_far", path=path, batch=batch.id)
-            seconds = reply["seconds"]
+            found = await self._app.counting.ask(so_far, self._app.path, batch.id)
         except TidepoolError:
-            return InterimEstimate()
+            pass
         finally:
-            pace.ended(seconds)
-        if pace is not self._pace:
-            return None
-        headline = from_json(reply["headline"]) if reply["headline"] else None
-        return InterimEstimate(headline, from_json(reply["blocks"]))
+            pace.ended(found.seconds)
+        return found if pace is self._pace else None
 
 
 class BriefReader:
@@ -97,20 +81,14 @@ class BriefReader:
         return old[:MOST_AT_ONCE] if old and self._pace.begin([_state(one) for one in old]) else []
 
     async def read(self, batches: Sequence[BatchLine]) -> None:
-        ids = [batch.id for batch in batches]
-        data: dict[str, list[str]] = {batch_id: ["", ""] for batch_id in ids}
-        seconds = SOONEST
+        found, seconds = {batch.id: ("", "") for batch in batches}, SOONEST
         try:
-            reply = await self._app.counting.ask("briefs", path=str(self._app.path), batches=ids)
-            data, seconds = reply["briefs"], reply["seconds"]
+            found, seconds = await self._app.counting.ask(briefs, self._app.path, list(found))
         except TidepoolError:
             pass  # a list without a figure is a list all the same
         finally:
             self._pace.ended(seconds)
-        for batch in batches:
-            if batch.id in data:
-                brief, sentence = data[batch.id]
-                self._known[batch.id] = (_state(batch), (brief, sentence))
+        self._known |= {batch.id: (_state(batch), found[batch.id]) for batch in batches if batch.id in found}
 
 
 MOST_AT_ONCE = 20

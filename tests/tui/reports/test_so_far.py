@@ -10,17 +10,17 @@ from tests.engine.design.designs import written
 from tests.support.state import query
 from tests.tui.studies import game, played_now
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.reports.blocks import Estimate, Figure, Named, Table, from_json
+from tidepool.engine.reports.blocks import Estimate, Figure, Named, Table
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_study
 from tidepool.tui.app.worker import so_far
 
 
 def told(path: Path, batch: str) -> tuple[Any, Figure, Table]:
-    found = so_far({"path": str(path), "batch": batch})
-    figure, table = from_json(found["blocks"])
+    found = so_far(path, batch)
+    figure, table = found.blocks
     assert isinstance(figure, Figure) and isinstance(table, Table)
-    return found["headline"], figure, table
+    return found.headline, figure, table
 
 
 def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(tmp_path: Path, path: Path) -> None:
@@ -40,5 +40,5 @@ def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(t
 
 def test_everybody_has_the_mark_of_their_place(path: Path) -> None:
     headline, _, table = told(path, played_now(path, game(talks=6)))
-    assert "so far" not in headline["words"], "it has ended"
+    assert "so far" not in headline.words, "it has ended"
     assert [row[0] for row in table.rows] == [Named("Ada", 0), Named("Bob", 1)]

@@ -5,7 +5,6 @@ them out (`worker.py`).
 """
 
 import asyncio
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from tidepool.engine.config.sections import FrozenConfig, Providers
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.studies.study import study_from
-from tidepool.tui.app.background import LineProcess
+from tidepool.tui.app.background import WorkerFailed, WorkerProcess
 from tidepool.tui.app.compose.edits import values_of
 from tidepool.tui.app.compose.fields import KeyPath
 
@@ -44,11 +43,6 @@ class Examined:
     @property
     def ready(self) -> bool:
         return self.plan is not None and not self.complaints
-
-    @staticmethod
-    def from_json(content: Mapping[str, Any]) -> "Examined":
-        complaints = tuple(Complaint(tuple(one["where"]), one["sentence"]) for one in content["complaints"])
-        return Examined(complaints, content["line"], content["plan"], tuple(content["shape"]), tuple(content["models"]))
 
 
 def examined(text: str, folder: Path, database: Path) -> Examined:
@@ -133,10 +127,10 @@ PATIENCE_SECONDS = 1.0
 """how long a newer text waits for an older one"""
 
 
-class Examiner:
+class Examiner(WorkerProcess):
     def __init__(self) -> None:
+        super().__init__()
         self._turn = asyncio.Lock()
-        self.process = LineProcess()
 
     async def examine(self, text: str, folder: Path, database: Path) -> Examined:
         while True:
@@ -144,22 +138,13 @@ class Examiner:
                 await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
                 break
             except TimeoutError:
-                self.process.kill()
-        line = json.dumps({"job": "examine", "text": text, "folder": str(folder), "database": str(database)})
-        job = asyncio.ensure_future(asyncio.to_thread(self._ask, line))
+                self.kill()
+        job = asyncio.ensure_future(self.ask(examined, text, folder, database))
         job.add_done_callback(lambda _: self._turn.release())
-        return await asyncio.shield(job)
-
-    def _ask(self, line: str) -> Examined:
-        reply = json.loads(self.process.answer(line) or '{"error": "its process ended. Change something to retry"}')
-        if "error" in reply:
-            return Examined((Complaint((), f"The plan could not be worked out: {reply['error']}."),))
-        return Examined.from_json(reply["answer"])
-
-    def close(self) -> None:
-        self.process.kill()
-        if not self._turn.locked():
-            self.process.end()
+        try:
+            return await asyncio.shield(job)
+        except WorkerFailed as error:
+            return Examined((Complaint((), f"The plan could not be worked out: {error}."),))
 
 
 def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[dict[KeyPath, str], list[Complaint]]:

@@ -205,7 +205,6 @@ class ComposeScreen(ModeScreen):
                 keep_draft(self.tidepool.path, self._history.draft)
             except OSError:
                 self.log("the draft could not be kept")
-        self.tidepool.examiner.close()
 
     async def look(self) -> None:
         """Follows the file's library, which may be filled from elsewhere."""

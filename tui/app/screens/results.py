@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from typing import Any
 
 from textual import work
 from textual.binding import Binding
@@ -19,14 +18,14 @@ from tidepool.engine.reports.blocks import (
     Report,
     Table,
     Words,
-    from_json,
     table,
 )
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.lists import read_batch_or_study
 from tidepool.storage.queries.watching import BatchLine
+from tidepool.tui.app import worker
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.findings import EstimateReader, InterimEstimate
+from tidepool.tui.app.findings import EstimateReader
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions, batch_action
 from tidepool.tui.app.widgets.blocks import BlockList
@@ -147,7 +146,9 @@ class ResultsScreen(BatchActions):
     @work(exclusive=True, group="count")
     async def _count(self, batch: BatchLine) -> None:
         try:
-            report: Report = from_json(await self._ask("report", batch=batch.id, study=bool(batch.cells)))
+            report = await self.tidepool.counting.ask(
+                worker.report, self.tidepool.path, batch.id, of_study=bool(batch.cells)
+            )
         except TidepoolError as error:
             await self._show_text(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
@@ -167,8 +168,8 @@ class ResultsScreen(BatchActions):
         has_one = screens_of(batch.kind).family and not batch.cells
         self.query_one(PanelStrip).offer("panel-family", has_one)
         if has_one:
-            tree = from_json(await self._ask("family", batch=batch.id))
-            await self.query_one("#family", BlockList).show(tree)
+            tree = await self.tidepool.counting.ask(worker.family_tree, self.tidepool.path, batch.id)
+            await self.query_one("#family", BlockList).show([Words(tree, "tree")])
 
     async def _show_text(self, words: str, level: Level) -> None:
         """In place of the statistics; the talks can be read all the same, so no dialog lies over them."""
@@ -186,15 +187,13 @@ class ResultsScreen(BatchActions):
         present = [batch for batch in batches if batch is not None]
         try:
             one_kind = len({batch.kind for batch in present}) == 1 < len(present)
-            blocks = from_json(await self._ask("compare", batches=[item.id for item in present], one_kind=one_kind))
+            ids = [item.id for item in present]
+            blocks = await self.tidepool.counting.ask(worker.comparison, self.tidepool.path, ids, one_kind=one_kind)
         except TidepoolError as error:
             blocks = [Words(f"These batches cannot be compared: {error}", "warning")]
         with while_open(self.app):
             await self.query_one("#compare", BlockList).show(blocks)
             strip.choose("panel-compare")
-
-    async def _ask(self, job: str, **details: Any) -> Any:
-        return await self.tidepool.counting.ask(job, path=str(self.tidepool.path), **details)
 
     def action_reload(self) -> None:
         """Of a batch that goes on: the statistics in full, as they are now; once more, as they come again."""
@@ -254,7 +253,7 @@ def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *
     return [Words(report.title, "strong"), *intro, *lead, *report.overview[len(intro) :], *waves, *plots[:1]]
 
 
-def so_far(batch: BatchLine, finding: InterimEstimate) -> list[Block]:
+def so_far(batch: BatchLine, finding: worker.InterimEstimate) -> list[Block]:
     """What can be said of a batch that goes on."""
     progress = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [

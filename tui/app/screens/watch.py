@@ -20,7 +20,7 @@ from tidepool.storage.queries.lists import Transcript, everybody, read_batch_or_
 from tidepool.storage.queries.units import last_unit
 from tidepool.storage.queries.watching import BatchLine, LogLine, WaveLine
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.findings import EstimateReader, InterimEstimate
+from tidepool.tui.app.findings import EstimateReader
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
@@ -35,6 +35,7 @@ from tidepool.tui.app.widgets.watch_panels import (
     WavesTable,
     front_of,
 )
+from tidepool.tui.app.worker import InterimEstimate, expected_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +186,9 @@ class WatchScreen(BatchActions):
     @work(group="expect", exclusive=True)
     async def _expect(self, batch: BatchLine) -> None:
         with suppress(TidepoolError):
-            found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)
+            calls, exact, waves = await self.tidepool.counting.ask(expected_calls, self.tidepool.path, batch.id)
             if self._batch is not None and self._batch.number == batch.number:
-                columns = found["waves"] if screens_of(batch.kind).by_wave else 0
-                self._expected = Expected(found["calls"], found["exact"], columns)
+                self._expected = Expected(calls, exact, waves if screens_of(batch.kind).by_wave else 0)
                 self.nudge()
 
     @work(group="find")

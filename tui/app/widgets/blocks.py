@@ -15,10 +15,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.engine.reports.blocks import INKS, ROLES, Block, Figure, Heat, Words, as_json
+from tidepool.engine.reports.blocks import INKS, ROLES, Block, Figure, Heat, Words
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.drawing.blocks import SHADES, block_lines
-from tidepool.tui.drawing.figures import preferred_height
+from tidepool.tui.drawing.figures import draw, preferred_height
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -68,11 +68,10 @@ class Plot(Widget, can_focus=False):
     @work(exclusive=True, group="plot")
     async def _fetch(self, figure: Figure, size: Size, colours: dict[str, list[int]]) -> None:
         app = cast("TidepoolApp", self.app)
-        shape = {"width": size.width, "height": size.height, "colours": colours, "plain": app.no_color}
         try:
-            rows = await app.plotting.ask("draw", figure=as_json(figure), **shape)
+            rows = await app.plotting.ask(draw, figure, size.width, size.height, colours, app.no_color)
         except TidepoolError as error:
-            rows = [[[f"could not be drawn: {error}", None]]]
+            rows = [[(f"could not be drawn: {error}", None)]]
         base = self.visual_style.rich_style
         self._strips = [
             Strip([Segment(text, base + Style.parse(colour) if colour else base) for text, colour in row])

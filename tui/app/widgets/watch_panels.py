@@ -16,12 +16,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tidepool.storage.queries.watching import LogLine, UnitLine, WaveCell, WaveLine
-from tidepool.tui.app.findings import InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.blocks import Plot
 from tidepool.tui.app.widgets.gauges import Throughput, figures
 from tidepool.tui.app.widgets.rows import PagedRows, Piece, Rows, TextRows, column, marked_names
+from tidepool.tui.app.worker import InterimEstimate
 from tidepool.tui.drawing.text import ago, count, fitted, one_line, span, wrapped
 
 MARGIN = 30
