@@ -14,7 +14,7 @@ from typing import Any
 from tidepool.storage.batches import status_now
 from tidepool.storage.file import value_of
 from tidepool.storage.queries.units import whole
-from tidepool.storage.states import OPEN_PHASES, STUDY_BATCHES_SQL, BatchStatus, sequence_number_of, unit_id, unit_range
+from tidepool.storage.states import OPEN_PHASES, STUDY_BATCHES_SQL, BatchStatus, sequence_number_of, unit_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,33 +326,3 @@ def log_lines(
         (json.dumps(numbers), after, most),
     ).fetchall()
     return [whole(LogLine(*row)) for row in reversed(rows)]
-
-
-SHORTEST_SLICE = 0.25
-"""seconds: a pace over less than that is noise"""
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """What happened within one slice of a batch's life."""
-
-    at: float
-    calls: int
-    cost_usd: float
-    latency: float | None
-
-
-def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -> list[Stretch]:
-    """The life of a batch in equal slices, as many as fit on a screen; read once when the screen opens."""
-    bounds = dict(zip(("low", "high"), unit_range(batch_number), strict=True))
-    calls = "FROM call WHERE unit_id BETWEEN :low AND :high"
-    first, last = connection.execute(f"SELECT min(at), max(at) {calls}", bounds).fetchone()
-    if first is None:
-        return []
-    width = max((last - first) / slices, SHORTEST_SLICE)
-    rows = connection.execute(
-        "SELECT CAST((at - :first) / :width AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
-        f"avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) {calls} GROUP BY slice ORDER BY slice",
-        {**bounds, "first": first, "width": width},
-    ).fetchall()
-    return [Stretch(first + (row[0] + 1) * width, *tuple(row)[1:]) for row in rows]

@@ -16,10 +16,9 @@ from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.batch import LimitsDialog, StopDialog
 from tidepool.tui.app.screens.watch import WatchScreen
-from tidepool.tui.app.widgets.blocks import Plot
 from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.transcript import TranscriptPane
-from tidepool.tui.app.widgets.watch_panels import LogLines, PacePlots, Wavefront
+from tidepool.tui.app.widgets.watch_panels import LogLines, Wavefront
 
 KILLED = game(name="Killed one", talks=80, latency=0.2, seed=11)
 LONG = game(name="Long one", talks=4000, latency=0.2)
@@ -137,5 +136,3 @@ async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(path: P
         await until(pilot, lambda: talk.talk is not None and talk.talk.sequence_number == 3, "the third talk")
         assert words[2][0][:20] in screen_text(app)
         assert f" {talk.talk.sequence_number}, game 1" in screen_text(app), "it is read from its beginning"
-        pace = app.screen.query_one(PacePlots)
-        await until(pilot, lambda: any(plot.drawn and plot.display for plot in pace.query(Plot)), "the pace it had")

@@ -30,7 +30,6 @@ from tidepool.tui.app.widgets.watch_panels import (
     FindingPane,
     Front,
     LogLines,
-    PacePlots,
     Wavefront,
     WavesTable,
     front_of,
@@ -144,7 +143,6 @@ class WatchScreen(BatchActions):
                 yield Panel("Talk", TranscriptPane(id="talk", empty="nothing said yet"), id="panel-talk")
             with Horizontal(id="watch-bottom"):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
-                yield Panel("Pace", PacePlots(id="pace"), id="panel-pace")
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
     @property
@@ -163,7 +161,7 @@ class WatchScreen(BatchActions):
             self._show(data, query)
 
     async def _current_batch(self) -> BatchLine | None:
-        """A batch that was just opened starts with a clean screen and its past."""
+        """A batch that was just opened starts with a clean screen."""
         if self._batch is not None and self._batch.number == self.tidepool.current:
             return self._batch
         self._batch = await self.tidepool.current_batch()
@@ -175,11 +173,9 @@ class WatchScreen(BatchActions):
         self.query_one(TranscriptPane).show(None)
         self.refresh_bindings()
         if self._batch is not None:
-            past = await self.tidepool.file.dig(watching.past, abs(self._batch.number))
-            self._pulse = Throughput(past, self._batch)
+            self._pulse = Throughput(self._batch)
             names = await self.tidepool.file.look(everybody, self._batch.number)
             self.query_one(TranscriptPane).places = self.query_one(Wavefront).places = places_of(names)
-            self.query_one(PacePlots).show(self._pulse, now=True)
             self._expect(self._batch)
         return self._batch
 
@@ -208,8 +204,8 @@ class WatchScreen(BatchActions):
         self._batch = data.batch
         front = self.query_one(Wavefront)
         front.long_labels = bool(data.batch.cells)
-        if self._pulse is not None and (self._pulse.update_from(data.batch, time.time()) or changed):
-            self.query_one(PacePlots).show(self._pulse)
+        if self._pulse is not None:
+            self._pulse.update_from(data.batch, time.time())
         self.query_one(Gauges).show(data.batch, self._pulse, self._expected, self._finding.headline)
         if self._findings.due(data.batch):
             self._find(data.batch)

@@ -1,150 +1,48 @@
-"""The head of a running batch: progress, rate, time left and money so far, in a few lines that line up.
-
-Throughput over time is kept in at most a few hundred stretches: when there are too many, neighbours are merged, so a
-week's batch costs as much as a minute's.
-"""
+"""The head of a running batch: progress, rate, time left and money so far, in a few lines that line up."""
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 from textual.content import Content
 from textual.widgets import Static
 
-from tidepool.engine.reports.blocks import Figure, Headline, line
-from tidepool.storage.queries.watching import BatchLine, Stretch
+from tidepool.engine.reports.blocks import Headline
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_STATES
 from tidepool.tui.app.widgets.batch_list import bar, status_of
 from tidepool.tui.drawing.text import count, dollars, fitted, one_line, percent, rate, requests, resting, span
 
-MOST = 480
 SHORTEST = 0.2
 """seconds: a pace over less than that says nothing"""
 SHORTEST_MEMORY, LONGEST_MEMORY = 5.0, 120.0
-"""seconds after which a beat weighs a third in the steady pace"""
-
-
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """A stretch of time and what was answered in it."""
-
-    at: float
-    """its end"""
-    seconds: float
-    calls: int
-    cost_usd: float
-    latency: float | None
-
-    @property
-    def speed(self) -> float:
-        return self.calls / self.seconds if self.seconds > 0 else 0.0
+"""seconds after which a look weighs a third in the steady pace"""
 
 
 class Throughput:
-    def __init__(self, past: Sequence[Stretch], now: BatchLine) -> None:
-        self.beats: list[Beat] = _beats(past)
+    """Calls a second, the newest seconds weighing most so that it does not jump; and how long the last calls took."""
+
+    def __init__(self, now: BatchLine) -> None:
+        self.speed = now.calls / now.seconds if now.seconds > 0 else 0.0
+        self.latency: float | None = now.call_seconds / now.bought if now.bought and now.call_seconds else None
         self._last = now
         self._seen_at: float | None = None
 
-    def update_from(self, now: BatchLine, at: float) -> bool:
-        """Adds what happened since the last look; True where that was something to show."""
+    def update_from(self, now: BatchLine, at: float) -> None:
+        """Adds what happened since the last look."""
         before, seen_at = self._last, self._seen_at
-        if seen_at is not None and now.running and at - seen_at < SHORTEST:
-            return False
+        if seen_at is not None and at - seen_at < SHORTEST:
+            return
         self._last, self._seen_at = now, at
-        if seen_at is None or at <= seen_at:
-            return False
+        if seen_at is None:
+            return
+        memory = min(LONGEST_MEMORY, max(SHORTEST_MEMORY, now.seconds / 8))
+        latest = max(0, now.calls - before.calls) / (at - seen_at)
+        self.speed += (latest - self.speed) * (1 - math.exp((seen_at - at) / memory))
         bought, busy = now.bought - before.bought, now.call_seconds - before.call_seconds
-        beat = Beat(
-            at,
-            at - seen_at,
-            max(0, now.calls - before.calls),
-            now.spent_usd - before.spent_usd,
-            busy / bought if bought > 0 and busy > 0 else None,
-        )
-        if not now.running and not beat.calls:
-            return False
-        self.beats.append(beat)
-        if len(self.beats) > MOST:
-            self.beats = merged(self.beats)
-        return True
-
-    @property
-    def speed(self) -> float:
-        """Calls a second, the newest seconds weighing most, so that it does not jump with every beat."""
-        if not self.beats:
-            return 0.0
-        end = self.beats[-1].at
-        memory = min(LONGEST_MEMORY, max(SHORTEST_MEMORY, (end - self.beats[0].at) / 8))
-        calls = seconds = 0.0
-        for beat in reversed(self.beats):
-            weight = math.exp((beat.at - end) / memory)
-            if weight < 0.01:
-                break
-            calls, seconds = calls + weight * beat.calls, seconds + weight * beat.seconds
-        return calls / seconds if seconds > 0 else 0.0
-
-    @property
-    def latency(self) -> float | None:
-        return next((beat.latency for beat in reversed(self.beats) if beat.latency is not None), None)
-
-
-def merged(beats: Sequence[Beat]) -> list[Beat]:
-    """Two and two become one."""
-    return [_one(beats[i : i + 2]) for i in range(0, len(beats), 2)]
-
-
-def _one(pair: Sequence[Beat]) -> Beat:
-    known = [(beat.latency, max(1, beat.calls)) for beat in pair if beat.latency is not None]
-    weight = sum(calls for _, calls in known)
-    return Beat(
-        pair[-1].at,
-        sum(beat.seconds for beat in pair),
-        sum(beat.calls for beat in pair),
-        sum(beat.cost_usd for beat in pair),
-        sum(latency * calls for latency, calls in known) / weight if known else None,
-    )
-
-
-def _beats(past: Sequence[Stretch]) -> list[Beat]:
-    """Slices in which nothing was answered are missing in what the file gives, and shown as such."""
-    if len(past) < 2:
-        return []
-    width = min(b.at - a.at for a, b in pairwise(past))
-    beats: list[Beat] = []
-    for stretch in past:
-        while beats and stretch.at - beats[-1].at > 1.5 * width:
-            beats.append(Beat(beats[-1].at + width, width, 0, 0.0, None))
-        beats.append(Beat(stretch.at, width, stretch.calls, stretch.cost_usd, stretch.latency))
-    return beats
-
-
-PLOTTED = 90
-"""points of a curve: more would show noise"""
-
-
-def figures(pulse: Throughput) -> dict[str, Figure]:
-    """Speed, latency and money over the batch's life."""
-    beats = pulse.beats
-    if not beats:
-        return {}
-    while len(beats) > PLOTTED:
-        beats = merged(beats)
-    start = beats[0].at - beats[0].seconds
-    xs = [beat.at - start for beat in beats]
-    curves: dict[str, tuple[str, list[float | None], str]] = {
-        "speed": ("calls a second", [beat.speed for beat in beats], "primary"),
-        "latency": ("seconds a live call takes", [beat.latency for beat in beats], "accent"),
-        "money": ("dollars spent", list(accumulate(beat.cost_usd for beat in beats)), "done"),
-    }
-    return {
-        name: Figure("lines", f"{title}, over {span(xs[-1])}", (line("", xs, ys, colour),))
-        for name, (title, ys, colour) in curves.items()
-        if any(ys)
-    }
+        if bought > 0 and busy > 0:
+            self.latency = busy / bought
 
 
 LONGEST_REASON = 60

@@ -1,4 +1,4 @@
-"""The panels of Watch: the wavefront, the finding, the waves, the pace and the log.
+"""The panels of Watch: the wavefront, the finding, the waves and the log.
 
 The wavefront shows conversations × turns as coloured cells. In conversations a column is a wave. Elsewhere a unit's waves
 may lie far apart (a genome of the seventh generation), so there a column is simply the unit's next call.
@@ -11,7 +11,7 @@ from itertools import groupby
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
@@ -19,7 +19,6 @@ from tidepool.storage.queries.watching import LogLine, UnitLine, WaveCell, WaveL
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.blocks import Plot
-from tidepool.tui.app.widgets.gauges import Throughput, figures
 from tidepool.tui.app.widgets.rows import PagedRows, Piece, Rows, TextRows, column, marked_names
 from tidepool.tui.app.worker import InterimEstimate
 from tidepool.tui.drawing.text import ago, count, fitted, one_line, span, wrapped
@@ -253,28 +252,6 @@ class WavesTable(Rows):
             (" " + fitted(wave.transport.replace("+", " + "), 11) + " ", "dim"),
             (format_orders(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
         ]
-
-
-REDRAW_SECONDS = 2.0
-
-
-class PacePlots(VerticalScroll):
-    _drawn_at = 0.0
-
-    def compose(self) -> ComposeResult:
-        for name in ("speed", "latency", "money"):
-            yield Plot(id=f"pace-{name}")
-
-    def show(self, pulse: Throughput, *, now: bool = False) -> None:
-        if not now and time.monotonic() - self._drawn_at < REDRAW_SECONDS:
-            return
-        self._drawn_at = time.monotonic()
-        plots = figures(pulse)
-        for plot in self.query(Plot):
-            figure = plots.get((plot.id or "").removeprefix("pace-"))
-            plot.display = figure is not None
-            if figure is not None:
-                plot.show(figure)
 
 
 COLOURS = {"error": "failed", "warning": "running"}
