@@ -21,6 +21,7 @@ from tidepool.tui.app.compose.edits import value_at, values_of
 from tidepool.tui.app.compose.examination import Examined
 from tidepool.tui.app.compose.fields import KeyPath
 from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog
+from tidepool.tui.app.dialogs.form import FormDialog
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
@@ -255,12 +256,12 @@ async def test_agents_are_taken_from_the_library_added_edited_removed_and_brough
         await screen.go_to_page("who")
         roll = screen.query_one(PeopleList)
         roll.focus()
-        await pilot.press("a")
-        await until(pilot, lambda: roll.count == 4, "a fourth agent")
-        await pilot.press("end", "ctrl+u", *"Dion")
-        await until_written(pilot, screen, ("agents", 3, "name"), "Dion")
-        assert "Dion" in rows_text(roll)[3]
-        roll.focus()
+        await press(pilot, "a", until=FormDialog)
+        await pilot.press("end", "ctrl+u", *"Dion", "ctrl+s")
+        await until(pilot, lambda: roll.count == 4 and "Dion" in rows_text(roll)[3], "a fourth agent")
+        await press(pilot, "enter", until="Edit Dion")
+        await pilot.press("end", "e", "ctrl+s")
+        await until_written(pilot, screen, ("agents", 3, "name"), "Dione")
         await pilot.press("home", "x")
         await until(pilot, lambda: roll.count == 3 and "Bob" in rows_text(roll)[0], "Ada to be gone")
         await until_written(pilot, screen, ("agents", 0, "name"), "Bob")

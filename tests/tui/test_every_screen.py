@@ -103,7 +103,7 @@ async def test_a_stranger_s_config_is_harmless_in_every_page_of_compose(file: Pa
     async with opened(file, size=(110, 34)) as (app, pilot):
         await until_on(pilot, BatchesScreen, lambda screen: screen.shown_batch)
         await press(pilot, "c", until=ComposeScreen)
-        assert isinstance(app.screen, ComposeScreen) and "calc" in await app.screen.history.written()
+        assert isinstance(app.screen, ComposeScreen) and "calc" in app.screen.history.written()
         strip = app.screen.query_one("#pages", NameStrip)
         for page in list(strip._names):
             strip.choose(page)

@@ -75,5 +75,5 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
         await pilot.press("escape", "c")
         await until(pilot, lambda: app.current_mode == "compose", "the study in Compose")
         assert isinstance(app.screen, ComposeScreen)
-        draft = await app.screen.history.written()
+        draft = app.screen.history.written()
         assert "openai:gpt-4o-mini" in draft and "192.0.2.1" not in draft

@@ -28,7 +28,6 @@ from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
-from tidepool.tui.app.widgets.form_pages import PeopleList
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.worker import Job
 
@@ -175,48 +174,6 @@ async def test_every_character_of_a_burst_is_in_its_field_and_nowhere_else(tmp_p
             assert screen.history.values == put(before, field.path, read(form, text_in(row))), form
 
 
-async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) -> None:
-    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await screen.go_to_page("who")
-        before = deepcopy(screen.history.values)
-        for key, text in (("name", "Hypatia 1 of 2"), ("model", "simulated:trusting"), ("instructions", "Be\rbrief 3")):
-            row = await go_into(pilot, screen, ("agents", 0, key))
-            await send_among_answers(app, pilot, screen, examiner, CLEAR + text)
-            before = put(before, ("agents", 0, key), text.replace("\r", "\n"))
-            assert text_in(row) == text.replace("\r", "\n")
-            assert screen.history.values == before
-
-
-async def test_a_new_person_s_name_is_replaced_and_a_growing_text_scrolls_along(tmp_path: Path) -> None:
-    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await screen.go_to_page("who")
-        screen.query_one(PeopleList).focus()
-        await pilot.pause()
-        send(app, "aHypatia")
-        await quiet(pilot, screen, examiner)
-        assert screen.history.values["agents"][-1]["name"] == "Hypatia"
-        await go_into(pilot, screen, ("agents", len(screen.history.values["agents"]) - 1, "instructions"))
-        send(app, "".join(f"line {number}\r" for number in range(12)) + "the end")
-        await until(pilot, lambda: "the end" in screen_text(app), "the line with the caret")
-        send(app, 12 * UP)
-        await until(pilot, lambda: "line 0" in screen_text(app), "the first line")
-
-
-async def test_what_was_typed_about_one_person_does_not_reach_the_next(tmp_path: Path) -> None:
-    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await screen.go_to_page("who")
-        before = deepcopy(screen.history.values)
-        row, roll = row_of(screen, ("agents", 0, "name")), screen.query_one(PeopleList)
-        row.take_focus()
-        await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
-        send(app, CLEAR + "Hypatia" + SHIFT_TAB + DOWN)
-        await until(pilot, lambda: roll.cursor == 1, "the next person")
-        await quiet(pilot, screen, examiner)
-        assert roll.has_focus
-        assert screen.history.values == put(before, ("agents", 0, "name"), "Hypatia")
-        assert text_in(row) == before["agents"][1]["name"]
-
-
 async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
         await go_into(pilot, screen, ("batch", "name"))
@@ -287,7 +244,9 @@ async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: P
 
 async def test_letters_typed_into_the_list_of_models_stay_while_the_lists_arrive(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        row = await show_field(screen, ("agents", 0, "model"))
+        screen.load(template("mutation"))
+        await until(pilot, lambda: screen._kind_shown == "mutation", "the kind's form")
+        row = await show_field(screen, ("mutation", "target"))
         for typed, chosen in (("solver-large", "simulated:solver-large"), ("lab:qwen3 32b", "lab:qwen332b")):
             await press(pilot, "f4", until=ModelDialog)
             dialog = app.screen
@@ -302,9 +261,9 @@ async def test_letters_typed_into_the_list_of_models_stay_while_the_lists_arrive
             await until(pilot, lambda: app.screen is screen, "the form")
             await until(pilot, lambda chosen=chosen: text_in(row) == chosen, chosen)
         await quiet(pilot, screen, examiner)
-        assert screen.history.values["agents"][0]["model"] == "lab:qwen332b"
+        assert screen.history.values["mutation"]["target"] == "lab:qwen332b"
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: text_in(row) == "simulated:guarded", "the model as it was")
+        await until(pilot, lambda: text_in(row) == "simulated:target", "the model as it was")
         await pilot.press("ctrl+y")
         await until(pilot, lambda: text_in(row) == "lab:qwen332b", "the model again")
 

@@ -179,8 +179,12 @@ def answer(job: Job) -> tuple[str, Any]:
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     replies, sys.stdout = sys.stdout.buffer, sys.stderr
-    while sys.stdin.buffer.peek(1):
-        pickle.dump(answer(pickle.load(sys.stdin.buffer)), replies)
+    while True:
+        try:
+            job = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        pickle.dump(answer(job), replies)
         replies.flush()
 
 

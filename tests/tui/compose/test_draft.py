@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tidepool.engine.kinds import KINDS
 from tidepool.tui.app.compose.draft import (
@@ -20,33 +18,19 @@ from tidepool.tui.app.compose.draft import (
     switched,
     template,
 )
-from tidepool.tui.app.compose.edits import Drop, Put, edited, values_of
+from tidepool.tui.app.compose.edits import Drop, Put, values_of
 from tidepool.tui.app.compose.fields import UNSET
 from tidepool.tui.app.provider_view import rules_in_draft
 
 REMARKED = template("secret_game").replace('mode = "standard"', '# a remark\nmode = "targeted"')
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_kind_and_back_is_the_same_study(kind: str) -> None:
-    draft = Draft(edited(REMARKED, [Put(("agent_ids",), ["ada-1"]), Put(("service", "budget_usd"), 5.0)]))
-    there = switched(draft, kind)
-    assert values_of(there.text)["batch"]["kind"] == kind
-    assert values_of(there.text)["service"] == {"name": "auto", "budget_usd": 5.0}
-    back = switched(there, "secret_game")
-    assert values_of(back.text) == values_of(draft.text)
-    assert "# a remark" in back.text
-
-
-@settings(deadline=None)
-@given(st.lists(st.sampled_from(list(KINDS)), max_size=6))
-def test_wandering_through_the_kinds_loses_nothing(kinds: list[str]) -> None:
-    draft = Draft(edited(REMARKED, [Put(("batch", "name"), "Mine")]))
-    start = values_of(draft.text)
-    for kind in kinds:
+def test_another_kind_and_back_is_the_same_study() -> None:
+    draft = start = Draft(REMARKED)
+    for kind in [*KINDS, *reversed(list(KINDS))]:
         draft = switched(draft, kind)
         assert [name for name in values_of(draft.text) if name in KINDS] == [kind]
-    assert values_of(switched(draft, "secret_game").text) == start
+    assert draft.text == start.text
 
 
 def test_what_another_text_replaces_is_kept_unless_it_is_a_bare_template() -> None:
@@ -71,30 +55,30 @@ def test_a_damaged_draft_file_is_no_draft_and_no_crash(database: Path, content: 
     assert read_draft(database) is None
 
 
-async def test_a_value_cleared_and_typed_anew_keeps_its_place_and_remark() -> None:
+def test_a_value_cleared_and_typed_anew_keeps_its_place_and_remark() -> None:
     history = DraftHistory(Draft("[batch]\nseed = 42 # lucky\nname = 'x'\n"))
     for value in (4, UNSET, 7, 77):
         history.edit(Put(("batch", "seed"), value))
-        await history.written()
+        history.written()
     assert history.draft.text == "[batch]\nseed = 77 # lucky\nname = 'x'\n"
 
 
-async def test_every_change_is_taken_back_and_done_again_in_its_order() -> None:
+def test_every_change_is_taken_back_and_done_again_in_its_order() -> None:
     history = DraftHistory(fresh())
     texts = [history.draft.text]
 
-    async def done() -> None:
-        texts.append(await history.written())
+    def done() -> None:
+        texts.append(history.written())
 
     history.edit(Drop(("agents",), 0))
-    await done()
+    done()
     history.type_text(f"# mine\n{history.draft.text}")
     history.type_text(f"# all {history.draft.text}")
-    await done()
+    done()
     history.switch("mutation")
-    await done()
+    done()
     history.edit(Put(("batch", "seed"), 7))
-    await done()
+    done()
     told = ["batch.seed", "the kind of study", "the TOML", "agents"]
     for what, text in zip(told, texts[-2::-1], strict=True):
         assert (history.undo(), history.draft.text) == (what, text)
@@ -107,23 +91,23 @@ async def test_every_change_is_taken_back_and_done_again_in_its_order() -> None:
     assert history.redo() is None
 
 
-async def test_a_section_that_means_something_by_being_there_goes_with_its_last_key() -> None:
+def test_a_section_that_means_something_by_being_there_goes_with_its_last_key() -> None:
     history = DraftHistory(fresh())
     before = values_of(history.draft.text)
     for value in ("revealed", UNSET):
         history.edit(Put(("stop", "outcome"), value))
-        await history.written()
+        history.written()
     history.edit(Put(("design", "factors"), {"secret_game.mode": ["standard", "retained"]}))
-    assert '"secret_game.mode" = ["standard", "retained"]' in await history.written()
+    assert '"secret_game.mode" = ["standard", "retained"]' in history.written()
     history.edit(Put(("design", "factors"), UNSET))
-    assert values_of(await history.written()) == before == history.values
+    assert values_of(history.written()) == before == history.values
 
 
-async def test_broken_toml_stays_as_it_was_typed() -> None:
+def test_broken_toml_stays_as_it_was_typed() -> None:
     history = DraftHistory(fresh())
     history.type_text("[batch\nkind =")
     assert not history.readable
-    assert await history.written() == "[batch\nkind ="
+    assert history.written() == "[batch\nkind ="
     history.type_text(template("evolution"))
     assert history.readable
     assert history.kind == "evolution"

@@ -12,10 +12,11 @@ from tidepool.engine.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.edits import value_at
 from tidepool.tui.app.compose.fields import KeyPath
+from tidepool.tui.app.dialogs.form import FormDialog
 from tidepool.tui.app.dialogs.models import ModelDialog, OfferList
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form_fields import OfferMark
-from tidepool.tui.app.widgets.form_pages import GroupHead
+from tidepool.tui.app.widgets.form_pages import GroupHead, PeopleList
 from tidepool.tui.app.widgets.frame import Name, NameStrip
 
 pytestmark = pytest.mark.slow
@@ -52,9 +53,16 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
             if kind != screen.history.kind:
                 await pilot.press("escape", "shift+tab", "right")
                 await until(pilot, lambda kind=kind: screen._kind_shown == kind, "the kind")
-            await pilot.press("f6", *(("tab",) if kind == "secret_game" else ()), "f4")
+            await pilot.press("f6")
+            if kind == "secret_game":
+                await press(pilot, "enter", until=FormDialog)
+                await pilot.press("tab")
+            await pilot.press("f4")
             await models_listed(app, pilot)
             await pilot.press(*"r-la", "enter")
+            if kind == "secret_game":
+                await until(pilot, lambda: isinstance(app.screen, FormDialog), "the agent")
+                await pilot.press("ctrl+s")
             await chosen(app, pilot, screen, kind)
         await press(pilot, "f7", "f3", until="▾ Limits and waits")
         await until_seen(pilot, "Reuse answers          [x]")
@@ -81,7 +89,12 @@ async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp
             await until_seen(
                 pilot, "take part?" if kind in ("secret_game", "simulation") else "Which models are asked?"
             )
-            await pilot.click(row_of(screen, MODELS[kind]).query_one(OfferMark))
+            if kind == "secret_game":
+                await pilot.click(PeopleList, offset=(4, 0), times=2)
+                await until_on(pilot, FormDialog)
+                await pilot.click(OfferMark)
+            else:
+                await pilot.click(row_of(screen, MODELS[kind]).query_one(OfferMark))
             roll = await models_listed(app, pilot)
             place = next(n for n, offer in enumerate(roll.items) if offer.name == "simulated:solver-large")
             roll.scroll_to(y=place, animate=False)
@@ -90,6 +103,9 @@ async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp
             await pilot.click(roll, offset=(4, line))
             await until(pilot, lambda roll=roll, place=place: roll.cursor == place, "the cursor on the model")
             await pilot.click("#take")
+            if kind == "secret_game":
+                await until(pilot, lambda: isinstance(app.screen, FormDialog), "the agent")
+                await pilot.click("#keep")
             await chosen(app, pilot, screen, kind)
 
 

@@ -7,13 +7,12 @@ Such a file may come along with another person's study file. So the trust record
 other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of the file it is saved to.
 """
 
-import asyncio
 import json
 import os
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,6 @@ from tidepool.tui.app.kind_screens import installed, template
 
 MOST_EARLIER = 20
 MOST_BYTES = 64 * 2**20
-OWN_LISTS = {"agents": ("agents", "agent_ids"), "entities": ("entities",)}
-"""what goes with a kind of these people besides its own section"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +63,12 @@ def replaced(draft: Draft, text: str, source: str = "") -> Draft:
 
 
 def switched(draft: Draft, kind: str) -> Draft:
-    """The same study as another kind: its name, service and limits stay, the old kind's text is set aside."""
-    values = values_of(draft.text)
-    old = kind_of(values)
+    """A study of another kind, as it was left or from its template; the text of the old kind is set aside."""
+    old = kind_of(values_of(draft.text))
     if old == kind:
         return draft
-    aside = dict(draft.set_aside)
-    text = aside.pop(kind, None) or template(kind)
-    if old is not None:
-        aside[old] = draft.text
-    return replace(draft, text=edited(text, list(_shared_edits(values, text, old, kind))), set_aside=aside)
-
-
-def _shared_edits(values: Mapping[str, Any], text: str, old: str | None, new: str) -> Iterator[Edit]:
-    """What makes a text say the same as the values, but for what belongs to one of the two kinds alone."""
-    there = values_of(text)
-    kinds = [kind for kind in (old, new) if kind]
-    own_sections = {name for kind in kinds for name in (kind, *OWN_LISTS.get(load_kind(kind).people or "", ()))}
-    template_name = values_of(template(old))["batch"]["name"] if old else None
-    for section in [name for name in dict.fromkeys((*values, *there)) if name not in own_sections]:
-        before, after = there.get(section, {}), values.get(section, {})
-        if not isinstance(before, dict) or not isinstance(after, dict):
-            yield Put((section,), values.get(section, UNSET))
-            continue
-        for key in dict.fromkeys((*before, *after)):
-            value = after.get(key, UNSET)
-            named_by_template = (section, key) == ("batch", "name") and value == template_name
-            if before.get(key, UNSET) != value and (section, key) != ("batch", "kind") and not named_by_template:
-                yield Put((section, key), value)
+    aside = {**draft.set_aside, **({old: draft.text} if old else {})}
+    return replace(draft, text=aside.pop(kind, None) or template(kind), set_aside=aside)
 
 
 def draft_path(database: Path) -> Path:
@@ -144,6 +119,8 @@ MOST_STEPS_BACK = 200
 
 
 class DraftHistory:
+    """A draft with its values, and the drafts before each change and after each undo."""
+
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.values: dict[str, Any] = {}
@@ -151,12 +128,13 @@ class DraftHistory:
         """whether the text is TOML, so that there is something for a form to show"""
         self.touched = False
         """whether there is anything to keep"""
-        self._base = draft.text
-        self._edits: list[Edit] = []
-        self._open = False
         self._before: list[tuple[Draft, str]] = []
         """the draft before each change, and what was changed"""
         self._after: list[tuple[Draft, str]] = []
+        self._edits: tuple[Edit, ...] = ()
+        """of the form since the last draft before"""
+        self._written = True
+        """whether they are in the text"""
         self._typing = False
         """whether the last change was typed into the text itself"""
         self._read()
@@ -171,39 +149,38 @@ class DraftHistory:
             self.readable = True
         except tomllib.TOMLDecodeError:
             self.readable = False
-        self._base, self._edits, self._open, self._typing = self.draft.text, [], False, False
 
-    def edit(self, edit: Edit) -> None:
-        """One change from the form. The text follows with the next `written`."""
-        last = self._edits[-1] if self._edits else None
-        if isinstance(edit, Put) and isinstance(last, Put) and edit.path == last.path:
-            self._edits[-1] = edit
-        else:
-            if not self._open:
-                self._remember(_key_text(edit))
-                self._base, self._edits = self.draft.text, []
-            self._edits.append(edit)
-        apply(self.values, edit)
-        self._after = []
-        self._open = self.touched = True
+    def edit(self, *edits: Edit) -> None:
+        """One change from the form. The text follows with the next `written`. Another value for the same key is made
+        in the text before it, so a key that was cleared keeps its place and its remark."""
+        if not (self._edits and isinstance(edits[0], Put) and self._edits[0].path == edits[0].path):
+            self._remember(_key_text(edits[0]))
+        self._edits, self._written, self.touched = edits, False, True
+        for edit in edits:
+            apply(self.values, edit)
+
+    def written(self) -> str:
+        """The text with every edit in it."""
+        if not self._written:
+            self.draft = replace(self.draft, text=edited(self._before[-1][0].text, self._edits))
+            self._written = True
+        return self.draft.text
 
     def type_text(self, text: str) -> None:
         """The TOML itself was typed in."""
-        if text != self.draft.text:
+        if text != self.written():
             if not self._typing:
                 self._remember("the TOML")
             self.draft = replace(self.draft, text=text)
-            self._after = []
-            self.touched = True
+            self._typing = self.touched = True
             self._read()
-            self._typing = True
 
     def switch(self, kind: str) -> None:
-        self.written_now()
+        self.written()
         self._replace_draft(switched(self.draft, kind), "the kind of study")
 
     def load(self, text: str, source: str = "") -> None:
-        self.written_now()
+        self.written()
         self._replace_draft(replaced(self.draft, text, source), "the whole text")
 
     def saved(self, source: str) -> None:
@@ -220,13 +197,13 @@ class DraftHistory:
         return self._step(self._after, self._before)
 
     def _step(self, steps: list[tuple[Draft, str]], opposite: list[tuple[Draft, str]]) -> str | None:
-        self.written_now()
+        self.written()
+        self._edits, self._typing = (), False
         while steps:
             draft, change = steps.pop()
             if draft != self.draft:  # else it was typed, and typed back
                 opposite.append((self.draft, change))
-                self.draft = draft
-                self.touched = True
+                self.draft, self.touched = draft, True
                 self._read()
                 return change
         return None
@@ -234,31 +211,13 @@ class DraftHistory:
     def _replace_draft(self, draft: Draft, change: str) -> None:
         if draft != self.draft:
             self._remember(change)
-            self.draft, self._after = draft, []
-            self.touched = True
+            self.draft, self.touched = draft, True
         self._read()
 
     def _remember(self, change: str) -> None:
+        self.written()
         self._before = [*self._before[-MOST_STEPS_BACK:], (self.draft, change)]
-
-    async def written(self) -> str:
-        """The text with every edit in it; large ones are worked out in a thread."""
-        while self._open:
-            base, edits = self._base, list(self._edits)
-            text = await asyncio.to_thread(edited, base, edits)
-            self._settle(base, edits, text)
-        return self.draft.text
-
-    def written_now(self) -> str:
-        """The same at once, for the moment of leaving."""
-        if self._open:
-            self._settle(self._base, list(self._edits), edited(self._base, self._edits))
-        return self.draft.text
-
-    def _settle(self, base: str, edits: list[Edit], text: str) -> None:
-        if base == self._base and edits == self._edits:
-            self.draft = replace(self.draft, text=text)
-            self._open = False
+        self._after, self._edits, self._typing = [], (), False
 
 
 def _key_text(edit: Edit) -> str:

@@ -15,7 +15,7 @@ from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath
 from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.provider_view import rules_in_draft
-from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.form_fields import FieldRow, focused_row
 from tidepool.tui.drawing.text import plain
 
 Record = dict[str, Any]
@@ -132,10 +132,10 @@ class FormDialog(SavingDialog):
             if row.value is not UNSET or self.record.get(row.field.key) is not None:
                 self._put(row.field.key, row.value)
 
-    @on(FieldRow.Entered)
-    def _entered(self, event: FieldRow.Entered) -> None:
+    def on_descendant_focus(self) -> None:
         """What the field one is in is for."""
-        self.query_one("#help", Static).update(Content(plain(event.row.field.help)))
+        if row := focused_row(self):
+            self.query_one("#help", Static).update(Content(plain(row.field.help)))
 
     @on(FieldRow.OfferRequested)
     @work(group="models", exclusive=True)

@@ -1,7 +1,7 @@
 """Compose: a study as a form and as TOML, both of the same text, with its plan beside it."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,13 @@ from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, newcomer, pages_of,
 from tidepool.tui.app.compose.plan_text import cost, help_of, in_full, in_one_line, is_free, key_words, marked
 from tidepool.tui.app.dialogs.basic import Choice, Confirm
 from tidepool.tui.app.dialogs.draft import DraftOrigin, OpenDialog, PickDialog, SaveDialog
+from tidepool.tui.app.dialogs.form import FormDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
 from tidepool.tui.app.provider_view import rules_in
 from tidepool.tui.app.screens.base import ModeScreen
-from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
-from tidepool.tui.app.widgets.form_pages import FormPage, PeoplePage
+from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor, focused_row
+from tidepool.tui.app.widgets.form_pages import FormPage, PeopleList, PeoplePage
 from tidepool.tui.app.widgets.frame import NameStrip
 from tidepool.tui.drawing.text import dollars, one_line, shortened
 
@@ -177,7 +178,7 @@ class ComposeScreen(ModeScreen):
         self._show_plan(CALCULATING, CALCULATING)
 
     def _show_help(self) -> None:
-        row = next((one for one in (self.focused.ancestors if self.focused else ()) if isinstance(one, FieldRow)), None)
+        row = focused_row(self)
         self._show_below(Content("") if row is None else help_of(row.field, row.value))
 
     def _show_below(self, words: Content) -> None:
@@ -192,7 +193,7 @@ class ComposeScreen(ModeScreen):
     async def _study(self, pause: float = 0.0) -> None:
         """Writes the text, keeps the draft, works out the plan; a newer change takes over."""
         await asyncio.sleep(pause)
-        text = await self.history.written()
+        text = self.history.written()
         await self.keep()
         examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
         with while_open(self.app):
@@ -200,7 +201,7 @@ class ComposeScreen(ModeScreen):
 
     def on_unmount(self) -> None:
         if self._history is not None and self._history.touched:
-            self._history.written_now()
+            self._history.written()
             try:
                 keep_draft(self.tidepool.path, self._history.draft)
             except OSError:
@@ -226,8 +227,8 @@ class ComposeScreen(ModeScreen):
         self._study(PAUSE_SECONDS)
 
     def _apply_typed(self, row: FieldRow) -> None:
-        for path, value in row.pop_typed().items():
-            self.history.edit(Put(path, value))
+        if row.take_typed():
+            self.history.edit(Put(row.field.path, row.value))
 
     def read_inputs(self) -> None:
         if (text := self.query_one(TomlEditor).read_input()) is not None:
@@ -238,7 +239,7 @@ class ComposeScreen(ModeScreen):
     async def settled(self) -> str:
         await messages_handled(self.focused)
         self.read_inputs()
-        return await self.history.written()
+        return self.history.written()
 
     async def before_the_end(self) -> None:
         await self.settled()
@@ -298,8 +299,10 @@ class ComposeScreen(ModeScreen):
 
     def _focus_page(self) -> None:
         for page in self.form_pages:
-            if page.display and (row := next((one for one in page.query(FieldRow) if one.display), None)):
+            if page.display and (row := next(iter(page.query(FieldRow)), None)):
                 row.take_focus()
+            elif page.display and isinstance(page, PeoplePage):
+                page.roll.focus()
 
     def action_leave_field(self) -> None:
         self.query_one("#pages").focus()
@@ -405,36 +408,65 @@ class ComposeScreen(ModeScreen):
             self.people.show(self.history.values)
         self._study(PAUSE_SECONDS)
 
-    def action_add_person(self) -> None:
-        self.read_inputs()
-        if (page := self.people) is not None:
-            self._add(page, newcomer(self.history.values, page.participants))
+    @work(group="person")
+    async def _write_person(self, title: str, record: Mapping[str, Any], place: int | None = None) -> None:
+        """What is wrong with somebody is told by the plan, as for any field."""
+        assert self.people is not None
+        participants = self.people.participants
 
-    def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
-        self.history.edit(Append((page.participants.name,), record))
+        async def write(new: dict[str, Any]) -> str:
+            if place is None:
+                self._append(new)
+            else:
+                keys = [key for key in {**record, **new} if new.get(key, UNSET) != record.get(key, UNSET)]
+                edits = [Put((participants.name, place, key), new.get(key, UNSET)) for key in keys]
+                if edits:
+                    self.history.edit(*edits)
+                    self._people_changed()
+            return title
+
+        await self.app.push_screen_wait(FormDialog(title, participants.fields, record, lambda record: {}, write))
+
+    def action_add_person(self) -> None:
+        if (page := self.people) is not None:
+            self._write_person(f"A new {page.participants.noun}", newcomer(self.history.values, page.participants))
+
+    @on(PeopleList.Opened)
+    def action_edit_person(self) -> None:
+        page = self.people
+        if page is None or (person := page.roll.current) is None:
+            return
+        if person.place is None:
+            self.notify("It stands in the library: d takes a copy of it into this study.", markup=False)
+            return
+        record = value_at(self.history.values, (page.participants.name, person.place))
+        if isinstance(record, Mapping):
+            self._write_person(f"Edit {person.cells[0]}", record, person.place)
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        assert self.people is not None
+        name = self.people.participants.name
+        self.history.edit(Append((name,), record))
         self._people_changed()
-        records = value_at(self.history.values, (page.participants.name,))
-        page.roll.go_to(len(records) - 1)
-        page.show(self.history.values)
-        page.query_one(".person").query(FieldRow).first().take_focus()
+        self.people.roll.go_to(len(value_at(self.history.values, (name,))) - 1)
 
     def action_copy_person(self) -> None:
         self.read_inputs()
         page = self.people
-        if page is None or (person := page.current) is None:
+        if page is None or (person := page.roll.current) is None:
             return
         if person.place is None:
-            if stored := page._library.get(person.id):
+            if stored := page.library.get(person.id):
                 self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
-                self._add(page, record_of(stored))
+                self._append(record_of(stored))
             return
         record = dict(value_at(self.history.values, (page.participants.name, person.place)))
-        self._add(page, {**record, "name": newcomer(self.history.values, page.participants)["name"]})
+        self._append({**record, "name": newcomer(self.history.values, page.participants)["name"]})
 
     def action_remove_person(self) -> None:
         self.read_inputs()
         page = self.people
-        if page is None or (person := page.current) is None:
+        if page is None or (person := page.roll.current) is None:
             return
         if person.place is None:
             self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
@@ -451,13 +483,13 @@ class ComposeScreen(ModeScreen):
         if (page := self.people) is None:
             return
         await self._read_library()
-        if not page._library:
+        if not page.library:
             self.notify(
                 f"The library of this file has no {page.participants.name} yet: press 5 to fill it.", markup=False
             )
             return
         choices = [
-            Choice(one.id, one_line(one.name), one_line(_detail(record_of(one)))) for one in page._library.values()
+            Choice(one.id, one_line(one.name), one_line(_detail(record_of(one)))) for one in page.library.values()
         ]
         old_ids = [person.id for person in page.roll.items if person.place is None]
         dialog = PickDialog(f"Take {page.participants.name} from the library", choices, old_ids)

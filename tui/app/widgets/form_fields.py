@@ -3,7 +3,7 @@
 All editors have the same two verbs: show a value, and say the one they hold.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
@@ -13,10 +13,11 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
+from textual.screen import Screen
 from textual.suggester import SuggestFromList
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
-from tidepool.tui.app.compose.fields import UNSET, Field, Form, KeyPath, offered_names, read, restored, shown, visible
+from tidepool.tui.app.compose.fields import UNSET, Field, Form, offered_names, read, restored, shown, visible
 from tidepool.tui.app.compose.outline import words_of_choice
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line, shortened
@@ -237,12 +238,6 @@ class FieldRow(Vertical):
         row: "FieldRow"
 
     @dataclass
-    class Entered(Message):
-        """The cursor came into this field."""
-
-        row: "FieldRow"
-
-    @dataclass
     class OfferRequested(Message):
         """Somebody wants to choose from a list instead of typing."""
 
@@ -257,8 +252,8 @@ class FieldRow(Vertical):
         self._last_input: Any = None
         """what the editor said when it was last shown a value, or listened to"""
         self._shown = False
-        self._typed: dict[KeyPath, Any] = {}
-        """what nobody has taken over yet"""
+        self._typed = False
+        """whether something was typed that nobody has taken over yet"""
         self._beneath = ""
         """the key, where it stands under the name"""
         self.fault = ""
@@ -293,17 +288,10 @@ class FieldRow(Vertical):
             self._show_now()
         self.value = value
 
-    def bind_to(self, path: KeyPath, value: Any) -> None:
-        """The same field of another record; what was typed so far belongs to the one before."""
-        if self.read_input():
-            self.post_message(self.Edited(self))
-        self.field = replace(self.field, path=path)
-        self.show(self._typed.get(path, value))
-
-    def pop_typed(self) -> dict[KeyPath, Any]:
-        """What was typed since the last time, by the key it belongs to. UNSET: the key is no longer written."""
+    def take_typed(self) -> bool:
+        """Whether something was typed since the last time; `value` has it. UNSET: the key is no longer written."""
         self.read_input()
-        typed, self._typed = self._typed, {}
+        typed, self._typed = self._typed, False
         return typed
 
     def complain(self, sentence: str) -> None:
@@ -345,7 +333,6 @@ class FieldRow(Vertical):
 
     def on_descendant_focus(self) -> None:
         self._mark(here=True)
-        self.post_message(self.Entered(self))
 
     def on_descendant_blur(self) -> None:
         """A list that closes loses the focus to the field that it belongs to."""
@@ -374,13 +361,20 @@ class FieldRow(Vertical):
         self._last_input = entered
         if _same(entered, self.value) or (self.value is UNSET and self._is_default(entered)):
             return False
-        self.value = self._typed[self.field.path] = entered
+        self.value, self._typed = entered, True
         self.set_class(entered is not UNSET, "-written")
         return True
 
     def _is_default(self, entered: Any) -> bool:
         """A box that stands where it stood by itself says nothing new."""
         return self.field.form in (Form.FLAG, Form.CHOICES) and _same(entered, self.field.default)
+
+
+def focused_row(screen: "Screen[Any]") -> FieldRow | None:
+    """The field that one is in."""
+    return next(
+        (one for one in (screen.focused.ancestors if screen.focused else ()) if isinstance(one, FieldRow)), None
+    )
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -203,6 +203,7 @@ class FormPage(VerticalScroll, can_focus=False):
 
 class PeopleList(ItemRows[Person]):
     BINDINGS = [
+        Binding("enter", "screen.edit_person", "Edit", id="compose.edit"),
         Binding("a", "screen.add_person", "Add", id="compose.add"),
         Binding("i", "screen.pick_people", "From library", id="compose.pick", tooltip="search and choose several"),
         Binding(
@@ -235,26 +236,23 @@ class PeopleList(ItemRows[Person]):
 
 
 class PeoplePage(FormPage):
-    """The step of who takes part, where those are written one by one."""
+    """The step of who takes part, where those are listed one by one; each is written in a dialog."""
 
     def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
         super().__init__(page, values, id=id)
         self.participants = PARTICIPANT_KINDS[page.people]
         self.boxes = [GroupBox(group, values) for group in page.groups]
-        self._library: Mapping[str, Stored] = {}
+        self.library: Mapping[str, Stored] = {}
         self._sentences: Mapping[KeyPath, str] = {}
 
     def compose(self) -> ComposeResult:
         yield Static(Content(self.page.question), classes="question")
         yield from (box for box in self.boxes if not box.group.folded)
-        with Horizontal(classes="people"):
-            yield PeopleList(self.participants, id=f"list-{self.participants.name}")
-            with VerticalScroll(classes="person", can_focus=False):
-                yield Static("", classes="person-told")
-                for field in self.participants.fields:
-                    yield FieldRow(field.at((self.participants.name, 0)))
+        yield PeopleList(self.participants, id=f"list-{self.participants.name}")
+        yield Static("", classes="person-told")
         with Horizontal(classes="people-keys"):
             yield Button("Add", action="screen.add_person", compact=True)
+            yield Button("Edit", action="screen.edit_person", compact=True)
             yield Button("From library", action="screen.pick_people", compact=True)
             yield Button("Copy", action="screen.copy_person", compact=True)
             yield Button("Remove", action="screen.remove_person", compact=True)
@@ -268,108 +266,54 @@ class PeoplePage(FormPage):
     def roll(self) -> PeopleList:
         return self.query_one(PeopleList)
 
-    @property
-    def current(self) -> Person | None:
-        return self.roll.current if self.is_mounted else None
-
-    def _rows(self) -> list[FieldRow]:
-        return list(self.query_one(".person").query(FieldRow))
+    def follow(self, values: Mapping[str, Any]) -> None:
+        super().follow(values)
+        if self.is_mounted:
+            wrong = {path[1] for path in self._sentences if path[0] == self.participants.name and len(path) > 1}
+            people = people_in(values, self.participants, self.library)
+            self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
+            self._show_person()
 
     def show(self, values: Mapping[str, Any]) -> None:
-        """Other values, into the fields too."""
+        super().show(values)
         self.follow(values)
-        if self.is_mounted:
-            super().show(values)
-            self._show_person(anew=True)
-
-    def follow(self, values: Mapping[str, Any]) -> None:
-        """What was typed in the fields: everything around them, and another person's fields where the cursor stands on
-        another person now."""
-        self._values = values
-        if not self.is_mounted:
-            return
-        people = people_in(values, self.participants, self._library)
-        wrong = {path[1] for path in self._sentences if path[:1] == (self.participants.name,) and len(path) > 1}
-        self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
-        super().follow(values)
-        self._show_person()
 
     def show_library(self, library: Mapping[str, Stored]) -> None:
-        self._library = library
+        self.library = library
         self.follow(self._values)
 
     def complain(self, sentences: Mapping[KeyPath, str]) -> None:
         self._sentences = sentences
-        self.follow(self._values)
-        for row in self._rows() if self.is_mounted else ():
-            row.complain(sentences.get(row.field.path, ""))
         super().complain(sentences)
+        self.follow(self._values)
 
     def paths(self) -> list[KeyPath]:
-        """Of all fields of all who are written here."""
+        """Of all fields, and of all who are written here."""
         records = value_at(self._values, (self.participants.name,))
-        count = len(records) if isinstance(records, list) else 0
-        inner = [
-            field.at((self.participants.name, place)).path
-            for place in range(count)
-            for field in self.participants.fields
-        ]
-        return [
-            *super().paths(),
-            self.participants.ids,
-            *inner,
-            *((self.participants.name, place) for place in range(count)),
-            (self.participants.name,),
-        ]
+        places = range(len(records) if isinstance(records, list) else 0)
+        everybody = [(self.participants.name, place) for place in places]
+        return [*super().paths(), self.participants.ids, *everybody, (self.participants.name,)]
 
     async def go_to(self, path: KeyPath) -> bool:
-        if await super().go_to(path):
-            return True
-        if len(path) > 1 and isinstance(path[1], int):
-            self.roll.go_to(path[1])
-            self._show_person()
-        row = next((row for row in self._rows() if row.field.path == path), None)
-        if row is not None:
-            row.take_focus()
-        else:
+        if not await super().go_to(path):
+            if len(path) > 1 and isinstance(path[1], int):
+                self.roll.go_to(path[1])
             self.roll.focus()
         return True
 
     @on(PeopleList.Highlighted)
-    def _moved(self) -> None:
-        self._show_person()
+    def _show_person(self) -> None:
+        """What is wrong with the one under the cursor, or how it stands in the library."""
+        person = self.roll.current
+        place = () if person is None or person.place is None else (self.participants.name, person.place)
+        fault = self._sentences.get(place, "") or self._sentences.get((self.participants.name,), "")
+        note = Content.styled(shortened(fault), "$state-failed")
+        if person is not None and person.place is None:
+            note = self._describe_stored(person)
+        self.query_one(".person-told", Static).update(note)
 
-    @on(PeopleList.Opened)
-    def _opened(self) -> None:
-        if self.current and self.current.place is not None:
-            self._rows()[0].take_focus()
-
-    def _show_person(self, anew: bool = False) -> None:
-        """Into the fields of the one that they show already, only where these are to be read anew."""
-        person, note = self.current, self.query_one(".person-told", Static)
-        if person is None or person.place is None:
-            for row in self._rows():
-                row.display = False
-            note.display = True
-            note.update(self._describe_person(person))
-            return
-        place = (self.participants.name, person.place)
-        for row in self._rows():
-            row.display = True
-            path = (*place, row.field.key)
-            if anew or path != row.field.path:
-                row.bind_to(path, value_at(self._values, path))
-            row.complain(self._sentences.get(path, ""))
-        wrong = self._sentences.get(place, "")  # with the record as such, which no field of it can show
-        note.display = bool(wrong)
-        if wrong:
-            note.update(Content.styled(shortened(wrong), "$state-failed"))
-
-    def _describe_person(self, person: Person | None) -> Content:
-        if person is None:
-            text = f"Nobody takes part yet. a adds an {self.participants.noun}, i takes some from the library."
-            return Content.styled(text, "$quiet")
-        stored = self._library.get(person.id)
+    def _describe_stored(self, person: Person) -> Content:
+        stored = self.library.get(person.id)
         if stored is None:
             return Content.styled(f"{one_line(person.id)} is not in the library of this file.", "$state-failed")
         lines = [Content.styled(f"◇ from the library: {one_line(person.id)}", "$state-cached")]
