@@ -1,4 +1,4 @@
-"""One call outside every batch: a provider is tried, an agent is spoken to. Nothing is kept, nothing is repeated.
+"""One call outside every batch: a provider is tried. Nothing is kept, nothing is repeated.
 
 It goes through the provider that a batch would go through, once: somebody is waiting for it, sees what went wrong in
 the provider's words, and can ask again. So there are no retries here, and a short patience.
@@ -17,7 +17,6 @@ from tidepool.engine.config.sections import Providers, Service
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.endpoint import open_provider, scrub_keys
 from tidepool.engine.providers.protocol import Provider, ProviderError
-from tidepool.engine.providers.replies import UnusableReply
 
 PATIENCE = 60.0
 """seconds, unless told otherwise"""
@@ -82,19 +81,15 @@ async def price_of(call: Call, providers: Providers | None = None) -> Price:
         return Price(call.model, provider.simulated, None if tag is None else worst_cost(call, tag))
 
 
-async def ask_once(
-    call: Call, sample: int = 0, providers: Providers | None = None, *, patience: float = PATIENCE
-) -> SingleAnswer:
-    """Sends the call once, and raises RunError with the provider's words where it fails. Another `sample` is another answer to the same question."""
+async def ask_once(call: Call, providers: Providers | None = None, *, patience: float = PATIENCE) -> SingleAnswer:
+    """Sends the call once, and raises RunError with the provider's words where it fails."""
     refuse_retired(call.model)
     try:
         async with asyncio.timeout(patience), provider_for(call.model, providers) as provider:
             provider.backoff = min(provider.backoff, 0.1)
             await provider.check([call.model_name])
             started = time.monotonic()
-            answer = await provider.complete(call, seed_of(sample, "single call", call.model), 1)
-            if not answer.usable and call.step != "test":
-                raise UnusableReply(answer)
+            answer = await provider.complete(call, seed_of(0, "single call", call.model), 1)
             seconds = time.monotonic() - started
             notices: list[str] = []
             provider.notices.listen(notices.append)

@@ -29,7 +29,7 @@ from tidepool.tui.app.dialogs.batch import ExportDialog, LimitsDialog, StopDialo
 from tidepool.tui.app.dialogs.branch import BranchDialog
 from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, SaveDialog
 from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
-from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, TryDialog, TypeDialog
+from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog
 from tidepool.tui.app.dialogs.models import ModelDialog
 from tidepool.tui.app.library_items import agent_faults
 from tidepool.tui.app.screens.batches import BatchesScreen
@@ -170,8 +170,6 @@ def dialogs_about(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], 
         LimitsDialog(batch),
         StopDialog(POISON, 3),
         BranchDialog("0c13f5c60828", 1, [(f"t{turn}", POISON, POISON) for turn in (1, 2, 3)]),
-        TryDialog(agent, Providers()),
-        TypeDialog(POISON, POISON, _kept, note=POISON),
         ImportDialog("entities", _kept),
         GenerateDialog(list(known_types(path).values()), POISON, _kept),
         Help(about),

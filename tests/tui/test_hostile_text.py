@@ -139,7 +139,7 @@ async def test_the_library_shows_it_and_lives(path: Path) -> None:
                 await pilot.pause()
             assert "\x1b" not in screen_text(app)
             roll.go_to(3)
-            for key in {"entities": ("e", "m"), "types": ("e",), "agents": ("e", "t")}[shelf]:
+            for key in {"entities": ("e", "m"), "types": ("r",), "agents": ("e",)}[shelf]:
                 await pilot.press(key)
                 await until(pilot, lambda: not isinstance(app.screen, LibraryScreen), "a dialog")
                 await pilot.pause()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
 from tidepool.engine.config.entities import Entity
@@ -17,7 +17,7 @@ from tidepool.storage.file import reading
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog
 from tidepool.tui.app.dialogs.form import FormDialog
-from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, TryDialog, TypeDialog
+from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog
 from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
 from tidepool.tui.app.widgets.form_fields import FieldRow
 
@@ -47,7 +47,7 @@ async def write(pilot: Pilot[None], text: str, field: str = "Input") -> None:
     await pilot.pause()
 
 
-async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(path: Path) -> None:
+async def test_people_are_generated_found_edited_made_agents_and_deleted(path: Path) -> None:
     async with opened(path, size=(80, 24)) as (app, pilot):
         await press(pilot, "5", until="r generates some")
         await press(pilot, "r", until=GenerateDialog)
@@ -80,30 +80,22 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(p
         assert "years old" in agents(path)[0].definition["instructions"]
         await until_on(pilot, LibraryScreen, lambda screen: screen.shelf == "agents")
         await until(pilot, lambda: roll(app).count == 1)
-        await press(pilot, "t", until=TryDialog)
-        await until_seen(pilot, "simulated answers: offline, free")
-        await write(pilot, "hello", "#message")
-        await press(pilot, "enter", until="simulated answer ·")
-        await press(pilot, "escape", until=LibraryScreen)
         await press(pilot, "x", until=Confirm)
         await press(pilot, "y", until="No agents yet")
         assert agents(path) == []
 
 
 @pytest.mark.slow
-async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(
-    tmp_path: Path, path: Path
-) -> None:
+async def test_several_are_marked_files_brought_in_and_mistakes_lose_nothing(tmp_path: Path, path: Path) -> None:
     store_additions(path, LibraryAdditions(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
         await until_on(pilot, LibraryScreen, lambda screen: roll(app).count == 5)
         await _one_becomes_an_agent(app, pilot, path)
-        await _a_paid_agent_without_a_key_says_so(pilot)
         await _two_of_them_go(app, pilot, path)
         await _a_broken_file_and_a_sound_one(app, pilot, path, tmp_path)
         await _an_agent_is_changed(app, pilot, path)
-        await _a_type_comes_and_goes(app, pilot)
+        await _a_built_in_type_stays(app, pilot)
 
 
 async def _one_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
@@ -117,13 +109,6 @@ async def _one_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path
     await until(pilot, lambda: [one.name for one in agents(path)] == ["Person 0"], "an agent")
     await until_on(pilot, LibraryScreen)
     await until(pilot, lambda: roll(app).shelf == "agents" and roll(app).count == 1, "the agents' shelf")
-
-
-async def _a_paid_agent_without_a_key_says_so(pilot: Pilot[None]) -> None:
-    await press(pilot, "t", until=TryDialog)
-    await until_seen(pilot, "each message you send is bought, for $0.000")
-    await press(pilot, "h", "enter", until="OPENAI_API_KEY is not set")
-    await pilot.press("escape")
 
 
 async def _two_of_them_go(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
@@ -169,22 +154,11 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     await until_on(pilot, LibraryScreen)
 
 
-async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
+async def _a_built_in_type_stays(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await pilot.press("shift+tab")
     await until(pilot, lambda: roll(app).shelf == "types" and roll(app).count == 3, "the built-in types")
     await pilot.press("x")
     assert isinstance(app.screen, LibraryScreen), "a built-in type cannot be deleted"
-    await press(pilot, "a", until=TypeDialog)
-    text = app.screen.query_one(TextArea)
-    text.text = text.text.replace('"villager"', '"sailor').replace("miller", "pirate")
-    await pilot.press("ctrl+s")
-    assert "Line 1: the quote of name is left open. Close it on the same line" in screen_text(app)
-    text.text = text.text.replace('"sailor', '"sailor"')
-    await pilot.press("ctrl+s")
-    await until_on(pilot, LibraryScreen, lambda screen: under_cursor(app) == "sailor")
-    await press(pilot, "x", until=Confirm)
-    await pilot.press("y")
-    await until_on(pilot, LibraryScreen, lambda screen: roll(app).count == 3)
 
 
 @pytest.fixture(autouse=True)

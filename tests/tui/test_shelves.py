@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.storage.test_plain_text import steers
-from tidepool.engine.config.entity_types import built_in_records
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
-from tidepool.tui.app.dialogs.library import NEW_TYPE, read_type, type_text
 from tidepool.tui.app.library_items import (
     agent_faults,
     agent_item,
@@ -22,13 +20,6 @@ from tidepool.tui.app.library_items import (
 from tidepool.tui.app.widgets.rows import Passage, laid_out
 
 ADA = StoredEntity("ada-1", "Ada", "human", "A miller", {"age": 61, "tall": True})
-
-
-@pytest.mark.parametrize("name", built_in_records())
-def test_a_type_written_as_text_is_the_same_type(name: str) -> None:
-    record = built_in_records()[name]
-    assert read_type(type_text(record))[0] == StoredType(name, record)
-    assert read_type(NEW_TYPE)[1].dimensions
 
 
 @pytest.mark.parametrize(

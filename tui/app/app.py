@@ -11,17 +11,15 @@ from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 from unicodedata import category
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import work
-from textual.app import App, ScreenStackError, SystemCommand
+from textual.app import ScreenStackError, SystemCommand
 from textual.binding import Binding
 from textual.color import Color
-from textual.command import Hit, Hits, Provider
-from textual.content import Content
 from textual.events import AppBlur
 from textual.filter import LineFilter
 from textual.screen import Screen
@@ -38,7 +36,6 @@ from tidepool.tui.app.key_order import OrderedKeysApp
 from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.theme import COLOUR_BLIND, DARK, LIGHT_NAME, keep_theme, read_theme, settings_file, theme_colours
-from tidepool.tui.app.widgets.batch_list import status_of
 from tidepool.tui.app.widgets.frame import PLACES
 from tidepool.tui.drawing.text import console, one_line
 
@@ -55,28 +52,6 @@ def _new_screen(mode: str) -> ModeScreen:
     return screen
 
 
-class BatchFinder(Provider):
-    """Finds batches in the command palette, from any screen."""
-
-    async def startup(self) -> None:
-        app = cast("TidepoolApp", self.app)
-        self._batches = await app.file.look(read_batches, app.path)
-
-    async def search(self, query: str) -> Hits:
-        """What is typed is looked for as letters in this order."""
-        matcher = self.matcher(query)
-        for batch in self._batches:
-            label = f"{one_line(batch.name)} {batch.id}"
-            score, places = matcher.fuzzy_search.match(query, label)
-            if score:
-                content = Content(label)  # a name is no markup
-                for place in places:
-                    content = content.stylize(matcher.match_style, place, place + 1)
-                about = f"{batch.kind.replace('_', ' ')}, {status_of(batch)}"
-                go = partial(cast("TidepoolApp", self.app).open_batch, batch)
-                yield Hit(score, content, go, text=label, help=about)
-
-
 LONGEST_FAREWELL = 10.0
 """seconds"""
 
@@ -85,7 +60,6 @@ class TidepoolApp(OrderedKeysApp):
     TITLE = "Tidepool"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS = App.COMMANDS | {BatchFinder}
     MODES: ClassVar = {"batches": BatchesScreen, **{mode: partial(_new_screen, mode) for mode in LATER}}
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]

@@ -11,12 +11,7 @@ from typing import Any
 from tidepool.engine.config.endpoints import PRESETS
 from tidepool.engine.config.entities import entity_from, in_words
 from tidepool.engine.config.entity_types import (
-    BooleanDimension,
-    CategoricalDimension,
-    Dimension,
     EntityType,
-    NumberDimension,
-    TextDimension,
     built_in_records,
     entity_type_from,
     generate,
@@ -27,7 +22,7 @@ from tidepool.engine.config.problems import problems_in
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
-from tidepool.tui.app.compose.fields import KeyPath
+from tidepool.tui.app.compose.fields import KeyPath, inline_toml
 from tidepool.tui.app.widgets.rows import Passage
 from tidepool.tui.drawing.text import ago, one_line
 
@@ -129,7 +124,6 @@ def _item(one: str, cells: tuple[str, str, str], more: Sequence[str], stored: St
 
 
 EXAMPLES = 3
-MOST_OPTIONS = 12
 
 
 def details(item: Item) -> list[Passage]:
@@ -175,16 +169,16 @@ def _agent(stored: StoredAgent) -> Iterator[Passage]:
 
 def _type(known: KnownType) -> Iterator[Passage]:
     yield Passage(known.name, "strong")
-    yield Passage("of this file" if known.own else "built in · e makes your own of it", "dim")
+    yield Passage("of this file" if known.own else "built in", "dim")
     if known.type is None:
         yield Passage(known.fault, "failed")
         return
-    if known.type.description:
-        yield Passage("")
-        yield Passage(known.type.description)
+    yield Passage(known.type.description)
     yield Passage("")
-    for dimension in known.type.dimensions:
-        yield Passage(dimension_in_words(dimension), label=dimension.name)
+    for dimension in known.definition.get("dimensions") or ():
+        details = {key: value for key, value in dimension.items() if key not in ("name", "kind")}
+        words = inline_toml(details)[1:-1].strip()
+        yield Passage(f"{dimension.get('kind')} {words}", label=str(dimension.get("name")))
     yield Passage("")
     yield Passage("for example, from seed 42", "dim")
     yield from examples(known.type, 42)
@@ -200,40 +194,6 @@ def examples(kind: EntityType, seed: int, count: int = EXAMPLES) -> list[Passage
         about = one.description or ", ".join(f"{name} {in_words(value)}" for name, value in one.attributes.items())
         passages.append(Passage(f"· {about}" if one.name in about else f"· {one.name}: {about}"))
     return passages
-
-
-def dimension_in_words(dimension: Dimension) -> str:
-    if isinstance(dimension, BooleanDimension):
-        return f"yes for {dimension.share:.0%}"
-    if isinstance(dimension, CategoricalDimension):
-        return "one of " + _weighed(dimension)
-    if isinstance(dimension, NumberDimension):
-        return _number(dimension)
-    assert isinstance(dimension, TextDimension)
-    if dimension.prompt:
-        return f"a model writes it: {dimension.prompt}"
-    if len(dimension.options) == 1:
-        return dimension.options[0]
-    return f"one of {len(dimension.options)} texts, such as: {dimension.options[0]}"
-
-
-def _weighed(dimension: CategoricalDimension) -> str:
-    total = sum(dimension.weights)
-    shares = [
-        f"{option} {weight / total:.0%}" for option, weight in zip(dimension.options, dimension.weights, strict=True)
-    ]
-    more = f" and {len(shares) - MOST_OPTIONS} more" if len(shares) > MOST_OPTIONS else ""
-    return ", ".join(shares[:MOST_OPTIONS]) + more
-
-
-def _number(dimension: NumberDimension) -> str:
-    spread = {
-        "uniform": "evenly spread",
-        "normal": "most in the middle",
-        "skewed": f"most near the {dimension.towards} end",
-    }
-    middle = f" (mean {dimension.mean:g})" if dimension.mean is not None else ""
-    return f"{dimension.low:g} to {dimension.high:g}, {spread[dimension.spread]}{middle}"
 
 
 _WHERE = "entity"

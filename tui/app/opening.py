@@ -1,8 +1,5 @@
 """Opening the app on a file, and leaving the file as one plain file behind."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,15 +7,11 @@ from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.drawing.text import console, one_line
-
-PATIENCE = 0.4
-"""seconds after which it is said what is waited for"""
 
 
 def open_app(path: Path) -> int:
     """Runs the app on a study file, made if missing; returns the exit code."""
-    _prepare(path)
+    prepare(path)
     app = TidepoolApp(path)
     try:
         run_alone(app)
@@ -36,18 +29,6 @@ def run_alone(app: TidepoolApp) -> None:
         app.run()
     finally:
         app.shut_down()
-
-
-def _prepare(path: Path) -> None:
-    """Another program may hold the file: nobody looks at an empty screen meanwhile."""
-    with ThreadPoolExecutor(1) as thread:
-        prepared = thread.submit(prepare, path)
-        try:
-            prepared.result(PATIENCE)
-        except NotYet:
-            waits = f"Opening {path}: another program holds it, or it is brought up to date …"
-            console(sys.stderr).print(one_line(waits), markup=False, highlight=False)
-            prepared.result()
 
 
 def _leave_single_file(path: Path) -> None:

@@ -1,31 +1,12 @@
-"""A provider tried, an agent spoken to: one call outside every batch."""
+"""A provider tried: one call outside every batch."""
 
 import pytest
 
 from tests.emulator import Emulator
-from tidepool.engine.config.sections import Agent, OllamaSettings, Providers, ProviderSettings
+from tidepool.engine.config.sections import OllamaSettings, Providers, ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.providers.model_list import list_models
 from tidepool.engine.single_call import ask_once, price_of, probe_call
-from tidepool.engine.studies.secret_game.trial import trial_call
-
-ADA = Agent(name="Ada", model="simulated:guarded", secret="marigold", instructions="Be brief.", max_tokens=50)
-
-
-def test_an_agent_with_a_secret_is_asked_as_in_the_game_and_one_without_as_itself() -> None:
-    call = trial_call(ADA, "Hello")
-    assert "code word: marigold" in call.system and "Be brief." in call.system
-    assert call.max_tokens == 50 and call.messages[0].text == "Hello"
-    bare = trial_call(ADA.model_copy(update={"secret": ""}), "Hello")
-    assert bare.system == "You are Ada.\n\nBe brief."
-
-
-async def test_simulated_answers_are_labelled_and_differ_by_sample() -> None:
-    answers = [await ask_once(trial_call(ADA, "Your word?"), sample) for sample in range(6)]
-    assert all(said.simulated and said.text for said in answers)
-    assert len({said.text for said in answers}) > 1
-    assert answers[0].text == (await ask_once(trial_call(ADA, "Your word?"))).text
-    assert (await price_of(trial_call(ADA, "Hello"))).free
 
 
 @pytest.mark.parametrize("model", ["gpt4o_mini", "claude_haiku", "ollama:llama3.2", "openai:text-embedding-3-small"])

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tidepool.engine.kinds import KINDS
 from tidepool.tui.app.compose.draft import (
     Draft,
     DraftHistory,
@@ -15,7 +14,6 @@ from tidepool.tui.app.compose.draft import (
     keep_draft,
     read_draft,
     replaced,
-    switched,
     template,
 )
 from tidepool.tui.app.compose.edits import Drop, Put, values_of
@@ -25,31 +23,29 @@ from tidepool.tui.app.provider_view import rules_in_draft
 REMARKED = template("secret_game").replace('mode = "standard"', '# a remark\nmode = "targeted"')
 
 
-def test_another_kind_and_back_is_the_same_study() -> None:
-    draft = start = Draft(REMARKED)
-    for kind in [*KINDS, *reversed(list(KINDS))]:
-        draft = switched(draft, kind)
-        assert [name for name in values_of(draft.text) if name in KINDS] == [kind]
-    assert draft.text == start.text
+def test_another_kind_begins_with_its_template_and_the_old_text_is_kept() -> None:
+    history = DraftHistory(Draft(REMARKED))
+    history.switch("evolution")
+    assert history.draft == Draft(template("evolution"), "", (REMARKED,))
 
 
 def test_what_another_text_replaces_is_kept_unless_it_is_a_bare_template() -> None:
     first = replaced(fresh(), "a = 1")
     assert first.earlier == ()
     second = replaced(first, "b = 2", "b.toml")
-    assert second == Draft("b = 2", "b.toml", {}, ("a = 1",))
+    assert second == Draft("b = 2", "b.toml", ("a = 1",))
     assert replaced(second, "a = 1").earlier == ("b = 2",)
 
 
 def test_a_draft_comes_back_from_the_file_beside(database: Path) -> None:
-    draft = Draft("half = [", "x.toml", {"mutation": "[mutation]\n"}, ("earlier", "ones"))
+    draft = Draft("half = [", "x.toml", ("earlier", "ones"))
     assert read_draft(database) is None
     keep_draft(database, draft)
     assert read_draft(database) == draft
     assert [path.name for path in database.parent.glob("study.db*")] == [draft_path(database).name]
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"text": 1, "set_aside": 3}', "\x00", "[" * 100_000])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"text": 1, "earlier": 3}', "\x00", "[" * 100_000])
 def test_a_damaged_draft_file_is_no_draft_and_no_crash(database: Path, content: str) -> None:
     draft_path(database).write_text(content)
     assert read_draft(database) is None
@@ -146,7 +142,7 @@ EVIL = 'base_url = "http://192.0.2.1/v1"\napi_key_env = "AWS_SECRET_ACCESS_KEY"\
 def test_a_draft_that_came_with_a_strangers_file_sends_no_key_anywhere(
     database: Path, text: str, letters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draft = Draft(text, "/home/of/somebody", {"mutation": text}, (text, "[batch]\nname = 'mine'\n"))
+    draft = Draft(text, "/home/of/somebody", (text, "[batch]\nname = 'mine'\n"))
     keep_draft(database, draft)
     assert read_draft(database) == draft, "what was typed here comes back whole"
     if letters == "as numbers":

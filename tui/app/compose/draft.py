@@ -1,7 +1,7 @@
 """The study that is being written, its undo history, and the file that keeps it from being lost.
 
 The draft lies in a file beside the study file and is written while one types, so that leaving, a crash or a power cut cost
-a second at most. It also keeps texts that another one replaced, and the texts of kinds one looked at before.
+a second at most. It also keeps texts that another one replaced.
 
 Such a file may come along with another person's study file. So the trust record remembers what was written here, and any
 other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of the file it is saved to.
@@ -13,7 +13,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,12 @@ class Draft:
     text: str
     source: str = ""
     """the file it was loaded from or saved to"""
-    set_aside: Mapping[str, str] = field(default_factory=dict)
-    """kind → its text, while another kind is composed"""
     earlier: tuple[str, ...] = ()
     """texts that were replaced, the newest first"""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return (self.text, *self.set_aside.values(), *self.earlier)
+        return (self.text, *self.earlier)
 
 
 def fresh(kind: str = "secret_game") -> Draft:
@@ -59,16 +57,7 @@ def replaced(draft: Draft, text: str, source: str = "") -> Draft:
         return replace(draft, source=source)
     plain = {template(kind) for kind in KINDS if installed(kind)}
     earlier_texts = [old for old in (draft.text, *draft.earlier) if old.strip() and old not in plain and old != text]
-    return Draft(text, source, {}, tuple(dict.fromkeys(earlier_texts))[:MOST_EARLIER])
-
-
-def switched(draft: Draft, kind: str) -> Draft:
-    """A study of another kind, as it was left or from its template; the text of the old kind is set aside."""
-    old = kind_of(values_of(draft.text))
-    if old == kind:
-        return draft
-    aside = {**draft.set_aside, **({old: draft.text} if old else {})}
-    return replace(draft, text=aside.pop(kind, None) or template(kind), set_aside=aside)
+    return Draft(text, source, tuple(dict.fromkeys(earlier_texts))[:MOST_EARLIER])
 
 
 def draft_path(database: Path) -> Path:
@@ -83,9 +72,8 @@ def read_draft(database: Path) -> Draft | None:
             return None
         file_text = path.read_text(encoding="utf-8")
         content = json.loads(file_text)
-        aside = {str(kind): str(text) for kind, text in dict(content.get("set_aside", {})).items() if kind in KINDS}
         earlier = tuple(str(text) for text in list(content.get("earlier", [])))
-        draft = Draft(str(content["text"]), str(content.get("source", "")), aside, earlier)
+        draft = Draft(str(content["text"]), str(content.get("source", "")), earlier)
         return draft if trust_record().knows_draft(file_text) else _foreign(draft)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -101,8 +89,7 @@ def keep_draft(database: Path, draft: Draft) -> None:
 
 def _foreign(draft: Draft) -> Draft:
     """The draft as it is read from another person: without servers, keys, a cluster and code, nor a file to be saved to."""
-    aside = {kind: _without_foreign(text) for kind, text in draft.set_aside.items()}
-    return Draft(_without_foreign(draft.text), "", aside, tuple(map(_without_foreign, draft.earlier)))
+    return Draft(_without_foreign(draft.text), "", tuple(map(_without_foreign, draft.earlier)))
 
 
 def _without_foreign(text: str) -> str:
@@ -177,7 +164,8 @@ class DraftHistory:
 
     def switch(self, kind: str) -> None:
         self.written()
-        self._replace_draft(switched(self.draft, kind), "the kind of study")
+        if kind != self.kind:
+            self._replace_draft(replaced(self.draft, template(kind)), "the kind of study")
 
     def load(self, text: str, source: str = "") -> None:
         self.written()

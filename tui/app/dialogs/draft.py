@@ -19,9 +19,9 @@ from tidepool.tui.app.compose.edits import value_at, values_of
 from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons, fault_line, frame
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.frame import TextLine
-from tidepool.tui.app.widgets.rows import ItemRows, MarkedRows, Piece, column
+from tidepool.tui.app.widgets.rows import Column, TableRows
 from tidepool.tui.drawing.configs import about, examples
-from tidepool.tui.drawing.text import fitted, has_words, one_line, shortened
+from tidepool.tui.drawing.text import has_words, one_line, shortened
 
 MOST_FILES = 200
 
@@ -85,18 +85,14 @@ def _title_and_detail(text: str) -> tuple[str, str]:
     return one_line(name) if isinstance(name, str) else "without a name", (kind_of(values) or "").replace("_", " ")
 
 
-class OriginList(ItemRows[DraftOrigin]):
+class OriginList(TableRows[DraftOrigin]):
+    COLUMNS = (Column("", 9, "accent"), Column("", share=2), Column("", style="dim", share=3))
+
     def empty_text(self) -> str:
         return "nothing fits these words"
 
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        origin = self.items[index]
-        share = max(16, (width - 10) * 2 // 5)
-        return [
-            (fitted(f" {origin.group}", 10), "accent"),
-            column(one_line(origin.title), share),
-            (fitted(one_line(origin.detail), width - share - 12), "dim"),
-        ]
+    def cells(self, item: DraftOrigin) -> Sequence[str]:
+        return f" {item.group}", item.title, item.detail
 
 
 class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
@@ -177,34 +173,30 @@ class SaveDialog(Dialog[str]):
             self.dismiss(path)
 
 
-class PickList(MarkedRows[Choice]):
+class PickList(TableRows[Choice]):
     BINDINGS = [
         Binding("space", "screen.mark", "Mark"),
         Binding("a,ctrl+a", "screen.mark_all", "Mark all shown"),
         Binding("slash", "screen.to_words", "Search", show=False),
     ]
+    COLUMNS = (Column("", share=2), Column("", style="dim", share=3))
+    mark = "✓ "
 
     def empty_text(self) -> str:
         return "nothing fits these words"
 
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        choice = self.items[index]
-        mark: Piece = ("[x] ", "accent") if choice.id in self.marks else ("[ ] ", "dim")
-        share = max(12, width * 2 // 5)
-        return [mark, column(choice.title, share), (fitted(choice.detail, width - share - 5), "dim")]
+    def cells(self, item: Choice) -> Sequence[str]:
+        return item.title, item.detail
 
     def on_click(self, event: events.Click) -> None:
         if event.chain == 1:
             self.toggle_mark(round(self.scroll_offset.y) + event.y)
 
 
-class PickDialog(Dialog[list[str]]):
+class PickDialog(SearchDialog[list[str], Choice]):
     """Answers the ids that are marked, in the order they were."""
 
-    BINDINGS = [
-        Binding("ctrl+a", "mark_all", "Mark all shown", priority=True),
-        Binding("down", "into_list", "Into the list", show=False),
-    ]
+    BINDINGS = [Binding("ctrl+a", "mark_all", "Mark all shown", priority=True)]
 
     def __init__(self, title: str, choices: Sequence[Choice], marked: Iterable[str]) -> None:
         super().__init__()
@@ -214,24 +206,19 @@ class PickDialog(Dialog[list[str]]):
     def compose(self) -> ComposeResult:
         with frame(self._title, "-wide pick", Vertical):
             yield TextLine(placeholder="search: words of name, kind or id", id="words", compact=True)
-            yield PickList(id="choices")
+            yield PickList(self._choices, id="choices")
             yield Static("", id="tally", classes="note")
             yield buttons(take="Take them (enter)", cancel="Cancel")
 
-    @property
-    def roll(self) -> PickList:
-        return self.query_one(PickList)
-
     def on_mount(self) -> None:
         self.roll.marks = dict.fromkeys(self._marked)
-        self.roll.show(self._choices)
         self._count()
 
-    @on(Input.Changed, "#words")
-    def _narrow(self, event: Input.Changed) -> None:
-        self.roll.show(one for one in self._choices if has_words(f"{one.title} {one.detail} {one.id}", event.value))
+    def matching(self, typed: str) -> list[Choice]:
+        return [one for one in self._choices if has_words(f"{one.title} {one.detail} {one.id}", typed)]
 
-    def action_into_list(self) -> None:
+    def action_in_list(self, move: str, by: int) -> None:
+        """Into the list, where a space is no letter."""
         self.roll.focus()
 
     def action_mark_all(self) -> None:

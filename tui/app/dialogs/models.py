@@ -19,8 +19,8 @@ from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.dialogs.basic import SearchDialog, buttons, frame
 from tidepool.tui.app.provider_view import price_words
 from tidepool.tui.app.widgets.frame import TextLine
-from tidepool.tui.app.widgets.rows import ItemRows, Piece
-from tidepool.tui.drawing.text import fitted, has_words, one_line
+from tidepool.tui.app.widgets.rows import Column, Piece, TableRows
+from tidepool.tui.drawing.text import has_words, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,17 @@ def narrowed(offers: Sequence[OfferedModel], typed: str) -> list[OfferedModel]:
     return found
 
 
-PRICES = 9
-"""cells of a price"""
-
-
-class OfferList(ItemRows[OfferedModel]):
+class OfferList(TableRows[OfferedModel]):
+    COLUMNS = (
+        Column("model", share=11),
+        Column("$/M in", 9, "dim", right=True),
+        Column("$/M out", 9, "dim", right=True),
+        Column("", style="dim", share=9),
+    )
     reading = True
+
+    def id_of(self, item: OfferedModel) -> str:
+        return item.name
 
     def empty_text(self) -> str:
         return (
@@ -89,23 +94,9 @@ class OfferList(ItemRows[OfferedModel]):
             else "no model of this name is known; PROVIDER:MODEL is taken as typed"
         )
 
-    def draw_header(self, width: int) -> Sequence[Piece]:
-        name, remark = self._widths(width)
-        return [(f" {fitted('model', name)} {'$/M in':>{PRICES}} {'$/M out':>{PRICES}}  {fitted('', remark)}", "")]
-
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        offer = self.items[index]
-        name, remark = self._widths(width)
-        return [
-            (f" {fitted(offer.name, name)} ", "" if offer.ready else "dim"),
-            (f"{offer.input:>{PRICES}} {offer.output:>{PRICES}}  ", "dim"),
-            (fitted(offer.remark, remark), "dim" if offer.ready else "failed"),
-        ]
-
-    def _widths(self, width: int) -> tuple[int, int]:
-        available = max(20, width - 2 * PRICES - 6)
-        name = max(16, available * 11 // 20)
-        return name, max(0, available - name)
+    def cells(self, item: OfferedModel) -> Sequence[str | Piece]:
+        styles = ("", "dim") if item.ready else ("dim", "failed")
+        return [(item.name, styles[0]), item.input, item.output, (item.remark, styles[1])]
 
 
 class ModelDialog(SearchDialog[str, OfferedModel]):
@@ -162,7 +153,7 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
             roll.reading = False
             stay = roll.current.name if roll.current else self._chosen
             roll.show(self.found)
-            roll.go_to(next((place for place, one in enumerate(roll.items) if one.name == stay), 0))
+            roll.go_to_item(stay)
 
     @on(OfferList.Opened)
     def accept(self) -> None:

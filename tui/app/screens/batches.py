@@ -73,7 +73,7 @@ class BatchesScreen(BatchActions):
         self._quiet += 1
         if change_count == self._change_count and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
             if self._quiet % 40 == 0:
-                self.table.touch_all()
+                self.table.refresh()
             return
         self._change_count, self._quiet = change_count, 0
         self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
@@ -83,7 +83,7 @@ class BatchesScreen(BatchActions):
     async def _find(self, batches: list[BatchLine]) -> None:
         await self._briefs.read(batches)
         with while_open(self.app):
-            self.table.touch_all()
+            self.table.refresh()
             self._detail()
 
     @on(Input.Changed, "#filter")
@@ -133,7 +133,7 @@ class BatchesScreen(BatchActions):
         names = list(ORDERS)
         self.table.order = names[(names.index(self.table.order) + 1) % len(names)]
         self._show()
-        self.table.touch_all()
+        self.table.refresh()
 
     def action_unfold(self, unfolded: bool) -> None:
         """A cell folds its study."""

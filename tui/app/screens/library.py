@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
 from textual import on, work
 from textual.binding import Binding
 from textual.containers import Horizontal
@@ -16,7 +15,6 @@ from tidepool.engine.config.entity_types import generate
 from tidepool.engine.config.library import (
     LibraryAdditions,
     agent_from_entity,
-    agent_of,
     agents_of_files,
     entities_of_files,
     entity_of,
@@ -32,13 +30,9 @@ from tidepool.tui.app.compose.outline import AGENT_FIELDS, ENTITY_FIELDS
 from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.dialogs.form import Check, FormDialog, SavingDialog
 from tidepool.tui.app.dialogs.library import (
-    NEW_TYPE,
     GenerateDialog,
     ImportDialog,
-    TryDialog,
-    TypeDialog,
     Wish,
-    type_text,
 )
 from tidepool.tui.app.library_items import (
     SHELVES,
@@ -53,11 +47,10 @@ from tidepool.tui.app.library_items import (
     matching,
     read_library,
 )
-from tidepool.tui.app.provider_view import rules_in_draft
 from tidepool.tui.app.screens.base import ModeScreen, screen_action
 from tidepool.tui.app.widgets.frame import NameStrip, TextLine
-from tidepool.tui.app.widgets.rows import MarkedRows, Piece, ReadingPane, column
-from tidepool.tui.drawing.text import fitted, one_line
+from tidepool.tui.app.widgets.rows import Column, ReadingPane, TableRows
+from tidepool.tui.drawing.text import one_line
 
 COLUMNS = {
     "entities": ("name", "type", "who it is"),
@@ -66,7 +59,7 @@ COLUMNS = {
 }
 
 
-class ShelfList(MarkedRows[Item]):
+class ShelfList(TableRows[Item]):
     BINDINGS = [
         Binding("enter", "open", "Read", id="library.read", tooltip="all of it; escape comes back", show=False),
         Binding("space", "screen.mark", "Mark", id="library.mark", tooltip="several, to delete", show=False),
@@ -74,48 +67,28 @@ class ShelfList(MarkedRows[Item]):
         Binding("left,h", "screen.shelf(-1)", "Previous shelf", show=False),
         Binding("ctrl+a", "screen.mark_all", "Mark all shown", id="library.mark_all", show=False),
     ]
-
-    shelf = "entities"
-    reading = True
-    """until the library was read for the first time"""
-    nothing = ""
+    mark = "✓ "
+    shelf = ""
+    nothing = "reading the library …"
     """why there are no rows"""
-    _longest: Sequence[int] = (0, 0)
-    """cells of the first two columns"""
 
     def show_shelf(self, shelf: str, items: Sequence[Item]) -> None:
         if shelf != self.shelf:
             self.shelf, self.items = shelf, []
             self.marks.clear()
             self.cursor = 0
-        self._longest = [max((cell_len(item.cells[place]) for item in items), default=0) for place in (0, 1)]
+            styles = (("strong", 3), ("dim", 2), ("dim", 5))
+            self.COLUMNS = [
+                Column(title, style=style, share=share)
+                for title, (style, share) in zip(COLUMNS[shelf], styles, strict=True)
+            ]
         self.show(items)
-        self.touch_all()
 
     def empty_text(self) -> str:
-        return "reading the library …" if self.reading else self.nothing
+        return self.nothing
 
-    def draw_header(self, width: int) -> Sequence[Piece]:
-        first, second, third = self._widths(width)
-        name, kind, about = COLUMNS[self.shelf]
-        return [(f"  {fitted(name, first)} {fitted(kind, second)} {fitted(about, third)}", "")]
-
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        item = self.items[index]
-        first, second, third = self._widths(width)
-        mark: Piece = ("✓ ", "accent") if item.id in self.marks else ("  ", "")
-        return [
-            mark,
-            column(item.cells[0], first, "strong"),
-            column(item.cells[1], second, "dim"),
-            (fitted(item.cells[2], third), "dim"),
-        ]
-
-    def _widths(self, width: int) -> tuple[int, int, int]:
-        available = max(20, width - 5)
-        first = max(8, min(self._longest[0], available * 3 // 10))
-        second = max(8, min(self._longest[1], available // 4))
-        return first, second, max(0, available - first - second)
+    def cells(self, item: Item) -> Sequence[str]:
+        return item.cells
 
 
 FIRST_STEPS = {
@@ -151,7 +124,6 @@ class LibraryScreen(ModeScreen):
         Binding("x,delete", "delete", "Delete", key_display="x", tooltip="asks first"),
         Binding("i", "bring_in", "Import", tooltip="JSON, TOML or CSV, by path"),
         Binding("m", "make_agent", "Agent", tooltip="make one of the entity"),
-        Binding("t", "try", "Try", tooltip="one message to the agent, and its answer"),
         Binding("escape", "back", "Back to the list", show=False),
     ]
     AUTO_FOCUS = "ShelfList"
@@ -207,8 +179,8 @@ class LibraryScreen(ModeScreen):
         roll = self.roll
         if self._target is not None and words and not any(one.id == self._target for one in matching(items, words)):
             self.query_one("#words", Input).value = words = ""
-        roll.reading = self._stamp is None
-        roll.nothing = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
+        if self._stamp is not None:
+            roll.nothing = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
         roll.show_shelf(self.shelf, matching(items, words))
         if self._target is not None:
             roll.go_to_item(self._target)
@@ -226,13 +198,13 @@ class LibraryScreen(ModeScreen):
         stored = self.item.stored if self.item else None
         match action:
             case "edit":
-                return stored is not None and not getattr(stored, "damaged", False)
+                return isinstance(stored, StoredEntity | StoredAgent) and not stored.damaged
+            case "new":
+                return self.shelf != "types"
             case "delete":
                 return stored is not None and not (isinstance(stored, KnownType) and not stored.own)
             case "make_agent":
                 return isinstance(stored, StoredEntity)
-            case "try":
-                return isinstance(stored, StoredAgent) and not stored.damaged
             case "generate":
                 return self.shelf != "agents"
         return super().check_action(action, parameters)
@@ -274,7 +246,7 @@ class LibraryScreen(ModeScreen):
         field = self.query_one("#words", Input)
         if self.roll.has_focus and self.roll.marked and not field.value:
             self.roll.marks.clear()
-            self.roll.touch_all()
+            self.roll.refresh()
         elif not self.query_one("#details", ReadingPane).has_focus:
             field.value = ""
         self.roll.focus()
@@ -319,24 +291,18 @@ class LibraryScreen(ModeScreen):
         self.notify(", ".join([*added, *types, *known]).capitalize() + ".", markup=False)
 
     def action_new(self) -> None:
-        match self.shelf:
-            case "types":
-                self._write_type("A new entity type", NEW_TYPE, None)
-            case "agents":
-                self._write_record("agents", "A new agent", {"model": USUAL_MODEL})
-            case _:
-                self._write_record("entities", "A new entity", {})
+        if self.shelf == "agents":
+            self._write_record("agents", "A new agent", {"model": USUAL_MODEL})
+        else:
+            self._write_record("entities", "A new entity", {})
 
     def action_edit(self) -> None:
         stored = self.item.stored if self.item else None
-        if isinstance(stored, StoredEntity) and not stored.damaged:
+        if isinstance(stored, StoredEntity):
             record = {"name": stored.name, "description": stored.description, "attributes": dict(stored.attributes)}
             self._write_record("entities", f"Edit {one_line(stored.name)}", record, stored)
-        elif isinstance(stored, StoredAgent) and not stored.damaged:
+        elif isinstance(stored, StoredAgent):
             self._write_record("agents", f"Edit {one_line(stored.name)}", stored.definition, stored)
-        elif isinstance(stored, KnownType):
-            note = "" if stored.own else "A built-in type: what you save is your own, and wins while it is there."
-            self._write_type(f"Edit {one_line(stored.name)}", type_text(stored.definition), stored, note)
 
     @work(group="act")
     async def _write_record(
@@ -358,17 +324,6 @@ class LibraryScreen(ModeScreen):
             return str(new.id)
 
         await self._open_dialog(FormDialog(title, fields, record, faults, write, note=note), shelf)
-
-    @work(group="act")
-    async def _write_type(self, title: str, text: str, old: KnownType | None, note: str = "") -> None:
-        async def write(new: StoredType) -> str:
-            if old is not None and old.own:
-                await self._write(partial(library.replace_type, self.tidepool.path, old.name, new))
-            else:
-                await self._write(partial(library.put_types, self.tidepool.path, [new]))
-            return new.name
-
-        await self._open_dialog(TypeDialog(title, text, write, note=note), "types")
 
     @work(group="act")
     async def action_bring_in(self) -> None:
@@ -407,11 +362,6 @@ class LibraryScreen(ModeScreen):
             note = "Who it is stands in its instructions. Choose a model; the secret is a suggestion."
             title = f"An agent of {one_line(agent.name)}"
             self._write_record("agents", title, agent.model_dump(mode="json"), note=note)
-
-    @screen_action
-    async def action_try(self) -> None:
-        if self.item and isinstance(stored := self.item.stored, StoredAgent):
-            self.app.push_screen(TryDialog(agent_of(stored), rules_in_draft(self.tidepool.path).providers))
 
 
 def _remove(path: Path, shelf: str, ids: Sequence[str]) -> None:

@@ -31,80 +31,66 @@ from tidepool.tui.app.provider_view import (
 from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip, TextLine
-from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane, column
-from tidepool.tui.drawing.text import at_most, fitted, has_words, one_line
+from tidepool.tui.app.widgets.rows import Column, Piece, ReadingPane, TableRows
+from tidepool.tui.drawing.text import at_most, has_words
 
 
-class ProviderList(ItemRows[Card]):
-    def draw_header(self, width: int) -> Sequence[Piece]:
-        where = _address_width(width)
-        return [(f"   {fitted('provider', 11)}{fitted('key', 12)}{fitted('address', where)} {fitted('state', 24)}", "")]
+class ProviderList(TableRows[Card]):
+    COLUMNS = (
+        Column("", 2),
+        Column("provider", 11, "strong"),
+        Column("key", 11, "dim"),
+        Column("address", style="dim"),
+        Column("state", 24),
+    )
 
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        card = self.items[index]
-        state, colour = state_of(card)
-        key = card.key_state
-        address = one_line(card.listed.where) if card.listed else "…"
+    def id_of(self, item: Card) -> str:
+        return item.name
+
+    def cells(self, item: Card) -> Sequence[str | Piece]:
+        state, colour = state_of(item)
         return [
-            (f" {STATES[colour][0]} ", colour),
-            (fitted(card.title, 11), "strong"),
-            (fitted(key, 12), "done" if key == "present" else "dim"),
-            column(address, _address_width(width), "dim"),
-            (fitted(state, 24), "dim" if colour == "waiting" else colour),
+            (f" {STATES[colour][0]}", colour),
+            item.title,
+            (item.key_state, "done" if item.key_state == "present" else "dim"),
+            item.listed.where if item.listed else "…",
+            (state, "dim" if colour == "waiting" else colour),
         ]
 
 
-def _address_width(width: int) -> int:
-    return max(10, min(50, width - 3 - 11 - 12 - 1 - 24))
-
-
-class ModelTable(ItemRows[ListedModel]):
+class ModelTable(TableRows[ListedModel]):
     """Dollars for a million tokens, live and by the batch API."""
 
+    COLUMNS = (
+        Column("model", share=2),
+        *(Column(title, 8, right=True) for title in ("$/M in", "out")),
+        *(Column(title, 8, "dim", right=True) for title in ("batch in", "out")),
+        Column("until", 10, "mark"),
+        Column("presets", style="accent"),
+    )
     _asking = False
     _batches = True
 
     def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
-        """The models of a provider; the cursor stays on its model."""
         self._asking, self._batches = card.asking, card.has_batches
-        here = self.current.name if self.current else None
-        if list(models) != self.items:
-            self.show(models)
-            self.go_to(next((place for place, model in enumerate(models) if model.name == here), 0))
-        self.touch_all()
+        self.show(models)
+
+    def id_of(self, item: ListedModel) -> str:
+        return item.name
 
     def empty_text(self) -> str:
         return "asking …" if self._asking else "no models to show"
 
-    def draw_header(self, width: int) -> Sequence[Piece]:
-        name, presets = _widths(width)
-        live = f"{fitted('$/M in', 9, right=True)}{fitted('out', 9, right=True)}"
-        batch = f"{fitted('batch in', 10, right=True)}{fitted('out', 9, right=True)}"
-        return [(f" {fitted('model', name)}{live}{batch}  {fitted('until', 10)} {fitted('presets', presets)}", "")]
-
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        model = self.items[index]
-        name, presets = _widths(width)
-        live = (model.input_usd, model.output_usd)
-        batch = [price_words(price) for price in (model.batch_input_usd, model.batch_output_usd)]
-        if not self._batches:
-            batch = ["–", "–"]
+    def cells(self, item: ListedModel) -> Sequence[str]:
+        batch = (item.batch_input_usd, item.batch_output_usd)
         return [
-            (f" {fitted(one_line(model.name), name)}", ""),
-            (
-                "".join(fitted(price_words(price), 9, right=True) for price in live),
-                "dim" if model.input_usd is None else "",
-            ),
-            (fitted(batch[0], 10, right=True) + fitted(batch[1], 9, right=True), "dim"),
-            (f"  {fitted(one_line(model.retires or ''), 10)} ", "mark"),
-            (fitted(", ".join(model.presets), presets), "accent"),
+            item.name,
+            price_words(item.input_usd),
+            price_words(item.output_usd),
+            *(price_words(price) if self._batches else "–" for price in batch),
+            item.retires or "",
+            ", ".join(item.presets),
         ]
-
-
-def _widths(width: int) -> tuple[int, int]:
-    available = max(20, width - 1 - 18 - 19 - 13)
-    presets = min(22, available // 3)
-    return available - presets, presets
 
 
 TEST_SECONDS = 30.0

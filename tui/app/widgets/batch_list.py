@@ -9,7 +9,7 @@ from textual.message import Message
 from tidepool.storage.queries.lists import cell_name
 from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.theme import BATCH_STATES
-from tidepool.tui.app.widgets.rows import MarkedRows, Piece, column
+from tidepool.tui.app.widgets.rows import ItemRows, Piece, column
 from tidepool.tui.drawing.text import ago, count, dollars, fitted, has_words, one_line, percent
 
 ORDERS: dict[str, tuple[Callable[[BatchLine], Any], bool]] = {
@@ -54,7 +54,7 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
     return [piece for piece in pieces if piece[0]]
 
 
-class BatchList(MarkedRows[BatchLine]):
+class BatchList(ItemRows[BatchLine]):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
 
     class SortRequested(Message):
@@ -77,7 +77,7 @@ class BatchList(MarkedRows[BatchLine]):
         (self.unfolded.add if unfolded else self.unfolded.discard)(study_id)
         if not unfolded and (here := self.current) is not None and here.study_id == study_id:
             self.go_to_item(study_id)
-        self.touch_all()
+        self.refresh()
 
     def copied(self) -> str:
         """Its id, which commands take."""

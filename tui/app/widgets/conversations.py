@@ -76,13 +76,13 @@ class ConversationList(PagedRows):
         here = self.selected
         self._numbers = numbers
         self.set_count(len(numbers))
-        self.touch_all()
+        self.refresh()
         if here is not None and here in numbers:
             self.cursor = numbers.index(here)
 
     def show_heads(self, heads: Mapping[int, Any]) -> None:
         self._heads = heads
-        self.touch_all()
+        self.refresh()
 
     def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
         self._hits, self.words = list(hits), tuple(word.casefold() for word in words)
@@ -95,7 +95,7 @@ class ConversationList(PagedRows):
 
     def _restart_list(self, count: int) -> None:
         self.set_count(count)
-        self.touch_all()
+        self.refresh()
         self.cursor = 0
         self.scroll_home(animate=False)
         self.post_message(self.Highlighted(self, 0))

@@ -24,8 +24,8 @@ from tidepool.tui.app.compose.outline import (
     record_of,
 )
 from tidepool.tui.app.widgets.form_fields import FieldRow
-from tidepool.tui.app.widgets.rows import ItemRows, Piece, column
-from tidepool.tui.drawing.text import fitted, one_line, shortened
+from tidepool.tui.app.widgets.rows import Column, Piece, TableRows
+from tidepool.tui.drawing.text import one_line, shortened
 
 
 def key_of(field: Field) -> str:
@@ -201,7 +201,7 @@ class FormPage(VerticalScroll, can_focus=False):
                 await box.fold(not closed)
 
 
-class PeopleList(ItemRows[Person]):
+class PeopleList(TableRows[Person]):
     BINDINGS = [
         Binding("enter", "screen.edit_person", "Edit", id="compose.edit"),
         Binding("a", "screen.add_person", "Add", id="compose.add"),
@@ -211,6 +211,8 @@ class PeopleList(ItemRows[Person]):
         ),
         Binding("x,delete", "screen.remove_person", "Remove", key_display="x", id="compose.remove"),
     ]
+
+    COLUMNS = (Column("", 1), Column("", share=2), Column("", style="dim", share=3))
 
     def __init__(self, participants: ParticipantKind, *, id: str) -> None:
         super().__init__(id=id)
@@ -225,14 +227,13 @@ class PeopleList(ItemRows[Person]):
     def empty_text(self) -> str:
         return f"no {self._participants.name} yet: a adds one, i takes some from the library"
 
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        person = self.items[index]
-        mark: Piece = (
-            ("× ", "failed") if index in self.wrong else ("◇ ", "cached") if person.place is None else ("  ", "")
-        )
-        name, more = person.cells[0] if person.cells else "", person.cells[1:]
-        share = max(10, width * 2 // 5)
-        return [mark, column(name, share), (fitted("  ".join(filter(None, more)), width - share - 3), "dim")]
+    def id_of(self, item: Person) -> str:
+        return f"{item.place} {item.id}"
+
+    def cells(self, item: Person) -> Sequence[str | Piece]:
+        wrong = item.place in self.wrong
+        mark: Piece = ("×", "failed") if wrong else ("◇", "cached") if item.place is None else ("", "")
+        return [mark, item.cells[0] if item.cells else "", "  ".join(filter(None, item.cells[1:]))]
 
 
 class PeoplePage(FormPage):

@@ -1,12 +1,11 @@
-"""Lists and texts of any length on Textual's line API: only what is visible is drawn, and what was drawn is kept.
+"""Lists and texts of any length on Textual's line API: only what is visible is drawn.
 
-Subclasses say what a row looks like (`draw`). The data may change many times a second: `touch` marks rows as dirty,
-and only those of them that are in view are drawn again.
+Subclasses say what a row looks like (`draw`), or what stands in its columns (`TableRows`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -23,9 +22,6 @@ from tidepool.tui.app.theme import STATES
 from tidepool.tui.drawing.text import Piece as Piece
 from tidepool.tui.drawing.text import fitted, one_line, plain, shortened, wrapped
 from tidepool.tui.drawing.transcript import marked_name as marked_name
-
-MOST_CACHED = 2_000
-"""drawn rows that are remembered"""
 
 
 def column(text: str, width: int, style: str = "", *, right: bool = False) -> Piece:
@@ -87,7 +83,6 @@ class Rows(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.count = 0
-        self._drawn: dict[int, Strip] = {}
         self._styles: dict[str, Style] = {}
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
@@ -121,19 +116,6 @@ class Rows(ScrollView, can_focus=True):
             self.cursor = max(0, count - 1)
         if at_end and not self.has_cursor and self.follows_end:
             self.scroll_end(animate=False)
-        self.refresh()
-
-    def touch(self, indices: Iterable[int]) -> None:
-        """These rows have changed."""
-        first, last = self.rows_in_view
-        top = self._header_height - round(self.scroll_offset.y)
-        for index in indices:
-            self._drawn.pop(index, None)
-            if first <= index <= last:
-                self.refresh(Region(0, index + top, self.size.width, 1))
-
-    def touch_all(self) -> None:
-        self._drawn.clear()
         self.refresh()
 
     @property
@@ -176,18 +158,11 @@ class Rows(ScrollView, can_focus=True):
             if self.count == 0 and y == header and self.empty_text():
                 return self._strip([(f" {self.empty_text()}", "dim")], width)
             return Strip.blank(width, self.style_named(""))
-        strip = self._row(index, max(width, self.row_width()))
+        row_width = max(width, self.row_width())
+        strip = self._strip(self.draw(index, row_width), row_width)
         if self.has_cursor and index == self.cursor:
             strip = _over(strip, self._cursor_style())
         return strip.crop(left, left + width)
-
-    def _row(self, index: int, width: int) -> Strip:
-        strip = self._drawn.get(index)
-        if strip is None:
-            if len(self._drawn) >= MOST_CACHED:
-                self._drawn.clear()
-            strip = self._drawn[index] = self._strip(self.draw(index, width), width)
-        return strip
 
     def _strip(self, pieces: Iterable[Piece], width: int) -> Strip:
         segments = [Segment(plain(text), self.style_named(name)) for text, name in pieces]
@@ -206,11 +181,9 @@ class Rows(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         self._styles.clear()
-        self._drawn.clear()
         super().notify_style_update()
 
     def on_resize(self, event: events.Resize) -> None:
-        self._drawn.clear()
         self._measure()
 
     def validate_cursor(self, cursor: int) -> int:
@@ -294,11 +267,17 @@ T = TypeVar("T")
 
 
 class ItemRows(Rows, Generic[T]):
-    """A list of items, a row for each."""
+    """A list of items, a row for each. The cursor stays on its item when the list changes; several can be marked."""
 
     def __init__(self, items: Iterable[T] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.items = list(items)
+        self.marks: dict[str, None] = {}
+        """the ids of items, in the order in which they were marked"""
+
+    def id_of(self, item: T) -> str:
+        """What tells it from others, also when it changes."""
+        return str(getattr(item, "id", item))
 
     def on_mount(self) -> None:
         self.set_count(len(self.items))
@@ -308,51 +287,31 @@ class ItemRows(Rows, Generic[T]):
         """The item under the cursor."""
         return self.items[self.cursor] if 0 <= self.cursor < len(self.items) else None
 
+    @property
+    def marked(self) -> list[T]:
+        return [item for item in self.items if self.id_of(item) in self.marks]
+
     def show(self, items: Iterable[T]) -> None:
-        """Takes the list anew, and draws the rows that differ."""
-        before, self.items = self.items, list(items)
+        """Takes the list anew."""
+        here, self.items = self.current, list(items)
         self.set_count(len(self.items))
-        self.touch(place for place, item in enumerate(self.items) if place >= len(before) or before[place] != item)
-
-
-class Identified(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-ItemT = TypeVar("ItemT", bound=Identified)
-
-
-class MarkedRows(ItemRows[ItemT], Generic[ItemT]):
-    """Items with an id: several can be marked, and the cursor stays on its item when the list changes."""
-
-    def __init__(self, items: Iterable[ItemT] = (), *, id: str | None = None) -> None:
-        super().__init__(items, id=id)
-        self.marks: dict[str, None] = {}
-        """the ids, in the order in which they were marked"""
-
-    @property
-    def marked(self) -> list[ItemT]:
-        return [item for item in self.items if item.id in self.marks]
-
-    def show(self, items: Iterable[ItemT]) -> None:
-        here = self.current
-        super().show(items)
         if here is not None:
-            self.go_to_item(here.id)
+            self.go_to_item(self.id_of(here))
+        self.refresh()
 
     def go_to_item(self, item_id: str) -> None:
-        if (place := next((place for place, item in enumerate(self.items) if item.id == item_id), None)) is not None:
+        place = next((place for place, item in enumerate(self.items) if self.id_of(item) == item_id), None)
+        if place is not None:
             self.go_to(place)
 
     def toggle_mark(self, place: int) -> None:
         if place < len(self.items):
-            item_id = self.items[place].id
+            item_id = self.id_of(self.items[place])
             if item_id in self.marks:
                 del self.marks[item_id]
             else:
                 self.marks[item_id] = None
-            self.touch([place])
+            self.refresh()
 
     def mark_and_step(self) -> None:
         """Marks the item under the cursor, and goes to the next one."""
@@ -361,12 +320,56 @@ class MarkedRows(ItemRows[ItemT], Generic[ItemT]):
 
     def toggle_all(self) -> None:
         """Marks all that are shown, or none of them where all are."""
-        shown_ids = dict.fromkeys(item.id for item in self.items)
+        shown_ids = dict.fromkeys(map(self.id_of, self.items))
         if shown_ids.keys() <= self.marks.keys():
             self.marks = {one: None for one in self.marks if one not in shown_ids}
         else:
             self.marks |= shown_ids
-        self.touch_all()
+        self.refresh()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    title: str
+    width: int = 0
+    """cells; 0: a share of those that the others leave"""
+    style: str = ""
+    right: bool = False
+    share: int = 1
+
+
+def row_of(columns: Sequence[Column], cells: Sequence[str | Piece], width: int) -> list[Piece]:
+    """The texts in their columns; one with a style of its own keeps it."""
+    shares = sum(one.share for one in columns if not one.width) or 1
+    left = max(0, width - sum(one.width for one in columns) - len(columns))
+    pieces: list[Piece] = []
+    for one, cell in zip(columns, cells, strict=True):
+        text, style = (cell, one.style) if isinstance(cell, str) else cell
+        pieces.append(column(one_line(text), one.width or left * one.share // shares, style, right=one.right))
+    return pieces
+
+
+class TableRows(ItemRows[T]):
+    """Items in columns below their titles, where these have any."""
+
+    COLUMNS: Sequence[Column] = ()
+    mark = ""
+    """before an item that is marked"""
+
+    def cells(self, item: T) -> Sequence[str | Piece]:
+        """What stands in each column."""
+        raise NotImplementedError
+
+    def draw_header(self, width: int) -> Sequence[Piece] | None:
+        if not any(one.title for one in self.COLUMNS):
+            return None
+        margin = " " * len(self.mark)
+        return [(margin, ""), *row_of(self.COLUMNS, [(one.title, "") for one in self.COLUMNS], width - len(margin))]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        item = self.items[index]
+        mark = self.mark if self.id_of(item) in self.marks else " " * len(self.mark)
+        return [(mark, "accent"), *row_of(self.COLUMNS, self.cells(item), width - len(self.mark))]
 
 
 def _over(strip: Strip, style: Style) -> Strip:
@@ -405,7 +408,7 @@ class TextRows(Rows):
     def lay_out(self) -> None:
         self.lines = self.laid_out(self.view_width)
         self.set_count(len(self.lines))
-        self.touch_all()
+        self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)

@@ -19,9 +19,9 @@ from tidepool.storage.queries.watching import LogLine, UnitLine, WaveCell, WaveL
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.blocks import Plot
-from tidepool.tui.app.widgets.rows import PagedRows, Piece, Rows, TextRows, column, marked_names
+from tidepool.tui.app.widgets.rows import Column, PagedRows, Piece, Rows, TextRows, marked_names, row_of
 from tidepool.tui.app.worker import InterimEstimate
-from tidepool.tui.drawing.text import ago, count, fitted, one_line, span, wrapped
+from tidepool.tui.drawing.text import ago, count, one_line, span, wrapped
 
 MARGIN = 30
 """rows read beyond those in view, so that scrolling finds them drawn"""
@@ -95,25 +95,17 @@ class Wavefront(PagedRows):
         return max(1, first + 1 - MARGIN), max(1, min(self.count, last + 1 + MARGIN))
 
     def show(self, count: int, columns: int, front: Front) -> None:
-        before, self._front = self._front, front
-        if columns != self._columns:
-            self._columns = columns
+        if (columns, front) != (self._columns, self._front):
+            self._columns, self._front = columns, front
             self._measure()
-            self.touch_all()
+            self.refresh()
         self.set_count(count)
-        numbers = front.cells.keys() | front.lines.keys() | before.cells.keys()
-        self.touch(
-            number - 1
-            for number in numbers
-            if before.cells.get(number) != front.cells.get(number)
-            or before.lines.get(number) != front.lines.get(number)
-        )
 
     def clear(self) -> None:
         self._front = Front()
         self._columns = 0
         self.set_count(0)
-        self.touch_all()
+        self.refresh()
         self.cursor = 0
 
     def action_step(self, by: int) -> None:
@@ -212,46 +204,47 @@ class WavesTable(Rows):
         return max(0, first - 5), max(20, last - first + 10)
 
     def show(self, count: int, skip: int, waves: Sequence[WaveLine]) -> None:
-        before, rare = self._waves, self._rare
         self._waves = {skip + position: wave for position, wave in enumerate(waves)}
         self.set_count(count)
-        if self._rare != rare:
-            self.touch_all()
-        self.touch(
-            index
-            for index, wave in self._waves.items()
-            if before.get(index) != wave or any(order.open for order in wave.orders)
-        )
+        self.refresh()
 
     def empty_text(self) -> str:
         return "no wave has been answered yet"
 
-    def draw_header(self, width: int) -> Sequence[Piece]:
-        titles: list[str] = [fitted("wave", 7, right=True), fitted("calls", 9, right=True)]
-        titles += [fitted(name, 7, right=True) for name in self._rare]
-        titles += [fitted("time", 12, right=True), fitted("a message", 10, right=True), " " + fitted("transport", 11)]
-        return [(" ".join([*titles, "provider batches"]), "")]
+    def _columns(self) -> list[Column]:
+        """Some are only there when they have something to say."""
+        rare = [name for name in ("failed", "cached") if any(getattr(wave, name) for wave in self._waves.values())]
+        return [
+            Column("wave", 7, "strong", right=True),
+            Column("calls", 9, right=True),
+            *(Column(name, 7, name, right=True) for name in rare),
+            Column("time", 12, right=True),
+            Column("a message", 10, right=True),
+            Column("transport", 12, "dim"),
+            Column("provider batches", style="dim"),
+        ]
 
-    @property
-    def _rare(self) -> list[str]:
-        """Columns that are only there when they have something to say."""
-        return [name for name in ("failed", "cached") if any(getattr(wave, name) for wave in self._waves.values())]
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        columns = self._columns()
+        return row_of(columns, [(one.title, "") for one in columns], width)
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         wave = self._waves.get(index)
         if wave is None:
             return [("      …", "dim")]
-        each = span(wave.seconds / wave.calls) if wave.calls else "–"
-        rare = [(name, getattr(wave, name)) for name in self._rare]
-        return [
-            column(f"{wave.wave:,}", 7, "strong", right=True),
-            column(count(wave.calls), 9, right=True),
-            *(column(count(some), 7, name if some else "dim", right=True) for name, some in rare),
-            column(span(wave.seconds), 12, right=True),
-            column(each, 10, right=True),
-            (" " + fitted(wave.transport.replace("+", " + "), 11) + " ", "dim"),
-            (format_orders(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
-        ]
+        orders = format_orders(wave, time.time())
+        cells: dict[str, str | Piece] = {
+            "wave": f"{wave.wave:,}",
+            "calls": count(wave.calls),
+            "failed": count(wave.failed),
+            "cached": count(wave.cached),
+            "time": span(wave.seconds),
+            "a message": span(wave.seconds / wave.calls) if wave.calls else "–",
+            "transport": wave.transport.replace("+", " + "),
+            "provider batches": (orders, "running") if any(order.open for order in wave.orders) else orders,
+        }
+        columns = self._columns()
+        return row_of(columns, [cells[one.title] for one in columns], width)
 
 
 COLOURS = {"error": "failed", "warning": "running"}
