@@ -114,7 +114,7 @@ def _dispatch(arguments: list[str]) -> int:
     from tidepool.storage.file import sweep
 
     if arguments[1:] and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        arguments = _with_study_file(arguments)
+        require_study_file(arguments[0])
     parser, command = _parser(arguments)
     options = parser.parse_args(arguments)
     if command is None and options.file:
@@ -193,31 +193,9 @@ class _Parser(argparse.ArgumentParser):
         super()._print_message(plain(message), file)
 
 
-class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
-    """Options of a run that stand before a command count where the command has them, and are refused where it has not."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: "str | Sequence[object] | None",
-        option_string: str | None = None,
-    ) -> None:
-        name = str((values or [""])[0])
-        run_options = [option for option in OF_A_RUN if getattr(namespace, option, None) != parser.get_default(option)]
-        known = {action.dest for action in self.choices[name]._actions if action.option_strings}
-        if ignored := [f"--{option.replace('_', '-')}" for option in run_options if option not in known]:
-            raise UsageError(
-                f"{' and '.join(ignored)} would do nothing beside the command `{name}`: give one or the other."
-            )
-        before = namespace.set
-        super().__call__(parser, namespace, values, option_string)
-        if namespace.set is not before:
-            namespace.set = [*before, *namespace.set]
-
-
-OF_A_RUN = ("run", "resume", "dry_run", "set", "on_stop", "trust")
-"""options of --run and --resume"""
+OF_A_RUN = ("--run", "--resume", "--dry-run", "--set", "--on-stop", "--trust")
+"""options of --run and --resume; before a command they would do nothing"""
+WITH_VALUE = ("--db", "--run", "--resume", "--set", "--on-stop")
 
 
 def whole_parser() -> argparse.ArgumentParser:
@@ -231,24 +209,32 @@ def whole_parser() -> argparse.ArgumentParser:
 
 def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
     parser = _bare_parser()
-    command = next((word for word in arguments if word in COMMANDS), None)
-    asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
-    if command is None and not asks_for_help:
+    command = _command_in(arguments)
+    if command is None and {"-h", "--help"}.isdisjoint(arguments):
         parser.add_argument("file", nargs="?", metavar="COMMAND … or FILE.db")
         return parser, None
     subparsers = _commands_of(parser)
-    for name in COMMANDS:
-        if command and name not in arguments and not asks_for_help:
-            continue  # twenty parsers take as long to make as all else here
+    for name in [command] if command else COMMANDS:  # twenty parsers take as long to make as all else here
         _add_command(subparsers, name, whole=name == command)
-    if command is None:
-        return parser, None
-    known, _ = parser.parse_known_args(arguments)  # the word may have been the value of an option
-    return parser, known.command if known.command in COMMANDS else None
+    return parser, command
+
+
+def _command_in(arguments: list[str]) -> str | None:
+    """The first word that is neither an option nor the value of one, where it is a command."""
+    words = zip(["", *arguments], arguments, strict=False)
+    first = next((word for before, word in words if word[:1] != "-" and before not in WITH_VALUE), None)
+    if first not in COMMANDS:
+        return None
+    for option in arguments[: arguments.index(first)]:
+        if option.partition("=")[0] in OF_A_RUN:
+            raise UsageError(
+                f"{option} would do nothing beside the command `{first}`: write it behind the command, or leave that out."
+            )
+    return first
 
 
 def _commands_of(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
-    return parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", action=_Commands)
+    return parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
 
 
 def _add_command(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, *, whole: bool) -> None:
@@ -326,7 +312,7 @@ def require_study_file(argument: str) -> None:
     path = Path(argument)
     if path.is_dir():
         raise UsageError(f"{argument} is a folder: name the study file in it, such as {path / 'tidepool.db'}.")
-    if path.suffix.lower() in SUFFIXES or _is_sqlite(path):
+    if path.suffix.lower() in SUFFIXES:
         return
     if "#" in argument:
         raise UsageError(f"{argument} is a study of a file: `tidepool run {argument}` runs it again.")
@@ -337,28 +323,6 @@ def require_study_file(argument: str) -> None:
     suggestions = get_close_matches(argument, list(COMMANDS), n=1)
     hint = f": did you mean {suggestions[0]!r}?" if suggestions else ": `tidepool --help` lists the commands."
     raise UsageError(f"{argument!r} is neither a command nor a study file (*.db){hint}")
-
-
-def _with_study_file(arguments: list[str]) -> list[str]:
-    """`tidepool FILE.db list` is `tidepool --db FILE.db list`. Raises where the first word is no study file."""
-    require_study_file(arguments[0])
-    if arguments[1] not in COMMANDS:
-        return arguments
-    if any(other == "--db" or other.startswith("--db=") for other in arguments):
-        raise UsageError(f"{arguments[0]} and what --db names are two study files: name one.")
-    return ["--db", *arguments]
-
-
-def _is_sqlite(path: Path) -> bool:
-    from tidepool.engine.config.toml_files import SQLITE
-
-    try:
-        if not path.is_file():  # opening a pipe waits for who writes into it
-            return False
-        with path.open("rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
-    except OSError:
-        return False
 
 
 if __name__ == "__main__":

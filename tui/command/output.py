@@ -29,17 +29,19 @@ def reply(options: argparse.Namespace, content: object, text: str) -> int:
     return 0
 
 
-def echo_err(text: str, stream: TextIO | None = None) -> None:
+def echo_err(text: str) -> None:
     """On stderr: what happens meanwhile, and what went wrong."""
-    _write(plain(text), stream or sys.stderr)
+    _write(plain(text), sys.stderr)
 
 
 def echo_in_place(text: str) -> None:
     """As `echo_err`; on a terminal it replaces the line before."""
-    if sys.stderr.isatty():
-        _write(Plain(f"\r\x1b[K{plain(text)}"), sys.stderr, end="")
-    else:
-        echo_err(text)
+    write_progress(text, sys.stderr, end="" if sys.stderr.isatty() else "\n")
+
+
+def write_progress(text: str, stream: TextIO, end: str) -> None:
+    """A line; on a terminal it takes the place of one that has not ended."""
+    _write(Plain(f"\r\x1b[K{plain(text)}") if stream.isatty() else plain(text), stream, end)
 
 
 def agreed(question: str) -> bool:

@@ -1,8 +1,7 @@
-"""Progress of a headless run on stderr: a bar where it is a terminal, plain lines where it is not."""
+"""Progress of a headless run on stderr: a bar on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TextIO
 
@@ -25,9 +24,10 @@ from tidepool.engine.events import (
     UnitsExpected,
 )
 from tidepool.storage.text import one_line
-from tidepool.tui.command.output import echo_err
+from tidepool.tui.command.output import write_progress
 from tidepool.tui.drawing import text as words
 
+BAR = 16
 BAR_SECONDS = 0.1
 LINE_SECONDS = 5.0
 
@@ -122,6 +122,10 @@ class ProgressTally:
             return left
         return min(left, round(self.calls_expected * max(0, self.units - self.units_done) / max(1, self.units)))
 
+    def bar(self) -> str:
+        done = BAR * self.calls_done // max(1, self.calls_done + self.calls_left)
+        return "━" * done + "─" * (BAR - done)
+
     def calls_text(self) -> str:
         if self.ended:
             new = self.calls - self.replayed - self.cached
@@ -140,12 +144,6 @@ class ProgressTally:
         return "" if left is None else f"{'' if self.exact else 'about '}{words.span(left)} left"
 
 
-@contextmanager
-def progress_on(stream: TextIO) -> Iterator[Listener]:
-    with _bar(stream) if stream.isatty() else _lines(stream) as listener:
-        yield listener
-
-
 def _notices(event: Event) -> Iterator[str]:
     """Lines that stay above the progress."""
     match event:
@@ -157,66 +155,33 @@ def _notices(event: Event) -> Iterator[str]:
             yield f"{level}: {message}"
 
 
-@contextmanager
-def _lines(stream: TextIO) -> Iterator[Listener]:
-    tally = ProgressTally()
-    last = time.monotonic()
+def progress_on(stream: TextIO) -> Listener:
+    """On a terminal one line that changes, elsewhere a line now and then."""
+    tally, terminal = ProgressTally(), stream.isatty()
+    shown_at = 0.0 if terminal else time.monotonic()
 
-    def write_line(text: str) -> None:
-        echo_err(one_line(text, 4_000), stream)
+    def write(text: str, end: str = "\n") -> None:
+        write_progress(one_line(text, 4_000), stream, end)
 
     def listen(event: Event) -> None:
-        nonlocal last
+        nonlocal shown_at
         tally.add(event)
         for line in _notices(event):
-            write_line(line)
+            write(line)
         match event:
             case BatchStarted(batch_id=batch_id, name=name, resumed=resumed):
-                write_line(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
+                write(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
             case BatchEnded(status=status, reason=reason):
-                write_line(tally.figures())
-                write_line(f"{status}" + (f": {reason}" if reason else ""))
-        if time.monotonic() - last >= LINE_SECONDS:
-            last = time.monotonic()
-            write_line(" · ".join(filter(None, (tally.figures(), tally.time_left_text()))))
+                write(tally.figures())
+                write(f"{status}" + (f": {reason}" if reason else ""))
+                return
+        if time.monotonic() - shown_at >= (BAR_SECONDS if terminal else LINE_SECONDS):
+            shown_at = time.monotonic()
+            text = " · ".join(filter(None, (tally.figures(), tally.time_left_text())))
+            if not terminal:
+                write(text)
+            elif tally.batch_id:
+                text = f"{tally.bar()} {text}"
+                write(words.fitted(text, words.console(stream).width - 1), end="")
 
-    yield listen
-
-
-@contextmanager
-def _bar(stream: TextIO) -> Iterator[Listener]:
-    from rich.progress import BarColumn, Progress, TextColumn
-    from rich.text import Text
-
-    from tidepool.tui.drawing.text import console
-
-    tally = ProgressTally()
-    out = console(stream)
-    columns = (
-        TextColumn("{task.fields[title]}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[figures]}", markup=False),
-        TextColumn("{task.fields[left]}", markup=False),
-    )
-    last = 0.0
-    with Progress(*columns, console=out, auto_refresh=False, transient=False) as progress:
-        task = progress.add_task("", total=None, title="", figures="", left="")
-
-        def listen(event: Event) -> None:
-            nonlocal last
-            tally.add(event)
-            for line in _notices(event):
-                out.print(Text(one_line(line, 4_000)))
-            if time.monotonic() - last >= BAR_SECONDS or isinstance(event, BatchEnded):
-                last = time.monotonic()
-                progress.update(
-                    task,
-                    total=(tally.calls_done + (0 if tally.ended else tally.calls_left)) or None,
-                    completed=tally.calls_done,
-                    left=tally.time_left_text(),
-                    title=one_line(tally.batch_id),
-                    figures=one_line(tally.figures()),
-                    refresh=True,
-                )
-
-        yield listen
+    return listen

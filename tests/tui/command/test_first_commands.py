@@ -17,7 +17,7 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.registries import KINDS
 from tidepool.tui.command.commands.start import copied, examples, starting_config
-from tidepool.tui.command.main import COMMANDS, main, require_study_file
+from tidepool.tui.command.main import COMMANDS, main
 
 TWO_TALKS = ("--set", "secret_game.num_interactions=2")
 
@@ -33,6 +33,7 @@ def tidepool(tmp_path: Path, database: Path) -> Tidepool:
 @pytest.mark.parametrize(
     ("word", "words"),
     [
+        ("exprt", "did you mean 'export'?"),
         ("lst", "did you mean 'list'?"),
         ("nonsense-xyz", "tidepool --help"),
         ("study.toml", "tidepool run study.toml"),
@@ -49,29 +50,12 @@ def test_a_word_that_is_neither_a_command_nor_a_study_file_is_told_what_to_write
     assert done.returncode == 2 and words in done.stderr and "usage:" not in done.stderr
 
 
-def test_a_study_file_is_known_by_its_name_or_by_what_is_in_it(tmp_path: Path) -> None:
-    played_now(tmp_path / "study.db", game(talks=1))
-    (tmp_path / "study.db").rename(tmp_path / "study")
-    require_study_file(str(tmp_path / "study"))
-    require_study_file(str(tmp_path / "new.db"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"), [(("other.db",), "two study files"), (("--run", "x.toml", "other.db"), "two study files")]
 )
 def test_one_study_file_is_named_once(tidepool: Tidepool, arguments: tuple[str, ...], words: str) -> None:
     done = tidepool(*arguments)
     assert done.returncode == 2 and words in done.stderr
-
-
-def test_a_command_may_stand_behind_its_study_file(
-    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    played_now(database, game(talks=2))
-    assert main([str(database), "list"]) == 0 and "completed" in capsys.readouterr().out
-    assert main([str(database), "list", "--db", "other.db"]) == 2
-    assert "two study files: name one" in capsys.readouterr().err
-    assert main(["exprt", "last"]) == 2 and "did you mean 'export'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -122,14 +106,6 @@ def test_run_is_the_same_as_the_option(tidepool: Tidepool, tmp_path: Path) -> No
     by_option = tidepool.json("--run", study, *TWO_TALKS)
     by_command = tidepool.json("run", study, *TWO_TALKS)
     assert by_command["units"] == by_option["units"] and by_command["statistics"] == by_option["statistics"]
-
-
-def test_options_of_a_run_count_before_and_behind_the_command(tidepool: Tidepool) -> None:
-    study = str(ROOT / "examples" / "secret_game.toml")
-    done = tidepool("--dry-run", *TWO_TALKS, "run", study, "--set", "secret_game.messages_per_interaction=1")
-    assert done.returncode == 0 and "plan only" in done.stdout and not tidepool.database.exists()
-    planned = tidepool.json(*TWO_TALKS, "plan", study, "--set", "secret_game.messages_per_interaction=1")
-    assert planned["units"] == 2 and planned["calls"] == 2
 
 
 @pytest.mark.parametrize(

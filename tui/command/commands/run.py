@@ -156,19 +156,19 @@ async def steered(play: Play, on_stop: str) -> Played:
     """Plays with progress on stderr, until its end or a signal."""
     control = RunControl(on_stop)
     signals = _Signals(control)
-    with progress_on(sys.stderr) as show_event:
+    show_event = progress_on(sys.stderr)
 
-        def listener(event: Event) -> None:
-            show_event(event)
-            if isinstance(event, BatchEnded):
-                signals.leave_at_once()
+    def listener(event: Event) -> None:
+        show_event(event)
+        if isinstance(event, BatchEnded):
+            signals.leave_at_once()
 
-        try:
-            summary = await play(listener, control)
-        except UsageError as error:  # nothing had begun
-            if signals.first is not None:
-                error.exit_code = 128 + signals.first
-            raise
+    try:
+        summary = await play(listener, control)
+    except UsageError as error:  # nothing had begun
+        if signals.first is not None:
+            error.exit_code = 128 + signals.first
+        raise
     return summary, control.requested, signals.first
 
 
