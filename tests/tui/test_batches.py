@@ -114,7 +114,7 @@ async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]
     assert {title for _, title in PLACES.values()} <= set(named)
     await pilot.click(BatchList, offset=(5, 2))
     assert app.screen.query_one(BatchList).cursor == 1
-    await pilot.click(next(place for place in app.screen.query("Navigation > ModeTab") if place.mode == "results"))  # type: ignore[attr-defined]
+    await pilot.click(next(place for place in app.screen.query("Navigation > Name") if place.name == "results"))
     await until(pilot, lambda: app.current_mode == "results", "the results, by the mouse")
 
 

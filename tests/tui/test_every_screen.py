@@ -73,7 +73,7 @@ def look(app: TidepoolApp, what: object) -> str:
 async def panels(app: TidepoolApp, pilot: Pilot[None]) -> str:
     """Every panel of the screen, one after the other."""
     seen = ""
-    for _ in app.screen.query_one(PanelStrip)._panels:
+    for _ in app.screen.query_one(PanelStrip).offered:
         await pilot.press("tab")
         await pilot.pause()
         seen += look(app, (app.current_mode, app.focused))

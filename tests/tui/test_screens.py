@@ -24,7 +24,7 @@ from tidepool.tui.app.widgets.frame import PanelStrip
 
 ALWAYS = ("Help", "Commands", "Quit")
 """in the last line, at any width"""
-NEVER_CUT = "ModeTab, PanelName, Name, FooterKey, Rows, BlockList"
+NEVER_CUT = "Name, FooterKey, Rows, BlockList"
 DRAWN = re.compile(r"[\s─-▟⠀-⣿·•▸■□◆×○●▔▁▏▕░▒▓]*")
 """lines, bars and dots, which are no words"""
 

@@ -9,7 +9,6 @@ from textual.binding import Binding
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
@@ -42,177 +41,6 @@ PLACES = {
     "providers": ("6", "Providers"),
 }
 """mode → (key, title)"""
-
-
-class ModeTab(Static):
-    """One of the places, to click on."""
-
-    def __init__(self, mode: str, here: bool) -> None:
-        key, title = PLACES[mode]
-        text = Content.assemble(key, " ", (title, "bold" if here else ""))
-        super().__init__(text, classes="-here" if here else None)
-        self.mode = mode
-
-    async def on_click(self) -> None:
-        await self.run_action(f"app.go('{self.mode}')")
-
-
-class Navigation(Horizontal):
-    def __init__(self, here: str) -> None:
-        super().__init__()
-        self._here = here
-
-    def compose(self) -> ComposeResult:
-        for mode in PLACES:
-            yield ModeTab(mode, mode == self._here)
-        path = getattr(self.app, "path", None)
-        yield Static(Content(one_line(path.name) if path else ""), id="file-name")
-
-
-ALWAYS = ("help", "command_palette", "quit")
-"""actions that stand at the right end at any width: they lead to all others"""
-
-
-class KeyLine(Footer):
-    """Made anew only where other keys are to be shown: every move of the focus asks for it. Keys that do not fit are left
-    out whole, from the last."""
-
-    def __init__(self, *, compact: bool) -> None:
-        super().__init__(show_command_palette=False, compact=compact)
-        self._keys: list[tuple[str, str, bool]] = []
-        """what is shown"""
-        self._fitted_to = 0
-
-    def compose(self) -> ComposeResult:
-        keys = [key for key in super().compose() if isinstance(key, FooterKey)]
-        for key in keys:  # from the first, for else each is styled three times
-            key.set_reactive(FooterKey.compact, self.compact)
-            key.set_class(self.compact, "-compact", update=False)
-        always = sorted((key for key in keys if key.action in ALWAYS), key=lambda key: ALWAYS.index(key.action))
-        here = [key for key in keys if key not in always]
-        self._fitted_to = self.app.size.width
-        available = self._fitted_to - sum(map(self._cells, always))
-        used = 0
-        for place, key in enumerate(here):
-            used += self._cells(key)
-            if used > available - 2 * (place < len(here) - 1):
-                yield FooterLabel("…")
-                break
-            yield key
-        yield HorizontalGroup(*always, id="always")
-
-    def _cells(self, key: FooterKey) -> int:
-        """What a key takes, with the room around it."""
-        return len(key.key_display) + len(key.description) + (2 if self.compact else 3)
-
-    def on_resize(self, event: Resize) -> None:
-        if self._keys and event.size.width != self._fitted_to:
-            self.refresh(recompose=True)
-
-    def bindings_changed(self, screen: "Screen[object]") -> None:
-        bindings: dict[str, Binding] = {}
-        keys: list[tuple[str, str, bool]] = []
-        for _node, binding, enabled, _tooltip in screen.active_bindings.values():
-            if binding.show and bindings.setdefault(binding.action, binding) is binding:
-                keys.append((self.app.get_key_display(binding), binding.description, enabled))
-        is_visible = self.is_attached and screen is self.screen
-        if keys != self._keys or not is_visible:
-            super().bindings_changed(screen)
-            self._keys = keys if is_visible else []
-            return
-        for key in self.query(FooterKey):  # in a field "?" is a letter: a click on the same words is another key there
-            if key.action in bindings:
-                key.key = bindings[key.action].key
-
-
-class Panel(Vertical):
-    """A titled frame around one widget; it wears its name on the border where several are in view. One that is never in view
-    beside others has no frame, and nothing in it need be styled anew when the focus comes or goes."""
-
-    def __init__(self, title: str, inner: Widget, *, id: str, offered: bool = True, framed: bool = True) -> None:
-        super().__init__(inner, id=id, classes="-framed" if framed else "")
-        self.title = title
-        self.border_title = Content(title)
-        self.inner = inner
-        self.offered = offered
-
-
-class PanelName(Static):
-    def __init__(self, panel: Panel) -> None:
-        super().__init__(Content(panel.title))
-        self.panel = panel
-
-    def on_click(self) -> None:
-        if isinstance(self.parent, PanelStrip):
-            self.parent.choose_panel(self.panel)
-
-
-class PanelStrip(Horizontal):
-    """The names of the screen's panels, to click on; the chosen one has the focus."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._panel_cache: list[Panel] = []
-        """all there are, once they are there"""
-
-    @property
-    def _all(self) -> list[Panel]:
-        return self._panel_cache or list(self.screen.query(Panel))
-
-    @property
-    def _panels(self) -> list[Panel]:
-        return [panel for panel in self._all if panel.offered]
-
-    def offer(self, panel_id: str, offered: bool) -> None:
-        """A panel that has nothing to show is not named."""
-        for panel in self._all:
-            if panel.id == panel_id:
-                panel.offered = offered
-        for name in self.query(PanelName):
-            name.display = name.panel.offered
-        if any(panel.has_class("-chosen") and not panel.offered for panel in self._all):
-            self.choose_panel(self._panels[0])
-
-    def rename(self, panel_id: str, title: str) -> None:
-        for panel in self._all:
-            if panel.id == panel_id:
-                panel.title, panel.border_title = title, Content(title)
-        for name in self.query(PanelName):
-            name.update(Content(name.panel.title))
-
-    def on_mount(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    async def _fill(self) -> None:
-        """The names, once the panels are there."""
-        self._panel_cache = self._all
-        await self.mount_all(PanelName(panel) for panel in self._panel_cache)
-        for name in self.query(PanelName):
-            name.display = name.panel.offered
-        self.choose_panel(self._panels[0], focus=False)
-
-    def choose(self, panel_id: str, *, focus: bool = True) -> None:
-        self.choose_panel(next(panel for panel in self._panels if panel.id == panel_id), focus=focus)
-
-    def choose_next(self) -> None:
-        panels = self._panels
-        here = next((i for i, panel in enumerate(panels) if panel.has_class("-chosen")), 0)
-        self.choose_panel(panels[(here + 1) % len(panels)])
-
-    def choose_panel(self, chosen: Panel, *, focus: bool = True) -> None:
-        holders = {panel.parent for panel in self._all if isinstance(panel.parent, Widget)}
-        marks: list[tuple[DOMNode, str, bool]] = [
-            *((panel, "-chosen", panel is chosen) for panel in self._all),
-            *((holder, "-holds-chosen", holder is chosen.parent) for holder in holders),
-            *((name, "-here", name.panel is chosen) for name in self.query(PanelName)),
-        ]
-        changed = [node for node, name, worn in marks if node.has_class(name) != worn]
-        for node, name, worn in marks:
-            node.set_class(worn, name, update=False)
-        # only these: no rule looks through them at what they hold, and styling all of that anew takes longer than a key may
-        self.app.stylesheet.update_nodes(changed)
-        if focus:
-            chosen.inner.focus()
 
 
 class Name(Static):
@@ -296,6 +124,144 @@ class NameStrip(Horizontal, can_focus=True):
         here = self._pending_name or self.here
         place = names.index(here) if here in names else 0
         self.choose(names[(place + by) % len(names)])
+
+
+class Navigation(NameStrip, can_focus=False):
+    """The places to go to, and the name of the file."""
+
+    def __init__(self, here: str) -> None:
+        super().__init__({mode: f"{key} {title}" for mode, (key, title) in PLACES.items()}, here, id="navigation")
+
+    def compose(self) -> Sequence[Static]:
+        path = getattr(self.app, "path", None)
+        return [*super().compose(), Static(Content(one_line(path.name) if path else ""), id="file-name")]
+
+    def choose(self, name: str) -> None:
+        self.call_next(self.run_action, f"app.go('{name}')")
+
+
+ALWAYS = ("help", "command_palette", "quit")
+"""actions that stand at the right end at any width: they lead to all others"""
+
+
+class KeyLine(Footer):
+    """Made anew only where other keys are to be shown: every move of the focus asks for it. Keys that do not fit are left
+    out whole, from the last."""
+
+    def __init__(self, *, compact: bool) -> None:
+        super().__init__(show_command_palette=False, compact=compact)
+        self._keys: list[tuple[str, str, bool]] = []
+        """what is shown"""
+        self._fitted_to = 0
+
+    def compose(self) -> ComposeResult:
+        keys = [key for key in super().compose() if isinstance(key, FooterKey)]
+        always = sorted((key for key in keys if key.action in ALWAYS), key=lambda key: ALWAYS.index(key.action))
+        self._fitted_to = self.app.size.width
+        left = self._fitted_to - sum(map(self._cells, always))
+        for key in keys:
+            if key not in always:
+                left -= self._cells(key)
+                if left < 2:
+                    yield FooterLabel("…")
+                    break
+                yield key
+        yield HorizontalGroup(*always, id="always")
+
+    def _cells(self, key: FooterKey) -> int:
+        """What a key takes, with the room around it."""
+        return len(key.key_display) + len(key.description) + (2 if self.compact else 3)
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._keys and event.size.width != self._fitted_to:
+            self.refresh(recompose=True)
+
+    def bindings_changed(self, screen: "Screen[object]") -> None:
+        keys = [
+            (one.binding.key, one.binding.description, one.enabled)
+            for one in screen.active_bindings.values()
+            if one.binding.show
+        ]
+        is_visible = self.is_attached and screen is self.screen
+        if keys != self._keys or not is_visible:
+            self._keys = keys if is_visible else []
+            super().bindings_changed(screen)
+
+
+class Panel(Vertical):
+    """A titled frame around one widget; it wears its name on the border where several are in view. One that is never in view
+    beside others has no frame, and nothing in it need be styled anew when the focus comes or goes."""
+
+    def __init__(self, title: str, inner: Widget, *, id: str, offered: bool = True, framed: bool = True) -> None:
+        super().__init__(inner, id=id, classes="-framed" if framed else "")
+        self.title = title
+        self.border_title = Content(title)
+        self.inner = inner
+        self.offered = offered
+
+
+class PanelStrip(NameStrip, can_focus=False):
+    """The names of the screen's panels, to click on; the chosen one has the focus."""
+
+    def __init__(self) -> None:
+        super().__init__({}, "", id="panels")
+
+    @property
+    def panels(self) -> dict[str, Panel]:
+        return {str(panel.id): panel for panel in self.screen.query(Panel)}
+
+    @property
+    def offered(self) -> list[str]:
+        return [name for name, panel in self.panels.items() if panel.offered]
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    async def _fill(self) -> None:
+        """The names, once the panels are there."""
+        await self.set_names({name: panel.title for name, panel in self.panels.items()}, "")
+        self._show_offered()
+        self.choose(self.offered[0], focus=False)
+
+    def offer(self, panel_id: str, offered: bool) -> None:
+        """A panel that has nothing to show is not named."""
+        self.panels[panel_id].offered = offered
+        self._show_offered()
+        if self.here and self.here not in self.offered:
+            self.choose(self.offered[0])
+
+    def _show_offered(self) -> None:
+        offered = self.offered
+        for one in self.query(Name):
+            one.display = one.name in offered
+
+    def rename(self, panel_id: str, title: str) -> None:
+        panel = self.panels[panel_id]
+        panel.title, panel.border_title = title, Content(title)
+        for one in self.query(Name):
+            if one.name == panel_id:
+                one.update(Content(title))
+
+    def choose_next(self) -> None:
+        offered = self.offered
+        self.choose(offered[(offered.index(self.here) + 1) % len(offered) if self.here in offered else 0])
+
+    def choose(self, name: str, *, focus: bool = True) -> None:
+        panels = self.panels
+        chosen = panels[name]
+        holders = {panel.parent for panel in panels.values() if isinstance(panel.parent, Widget)}
+        marks: list[tuple[DOMNode, str, bool]] = [
+            *((panel, "-chosen", panel is chosen) for panel in panels.values()),
+            *((holder, "-holds-chosen", holder is chosen.parent) for holder in holders),
+        ]
+        changed = [node for node, mark, worn in marks if node.has_class(mark) != worn]
+        for node, mark, worn in marks:
+            node.set_class(worn, mark, update=False)
+        # only these: no rule looks through them at what they hold, and styling all of that anew takes longer than a key may
+        self.app.stylesheet.update_nodes(changed)
+        self.show(name)
+        if focus:
+            chosen.inner.focus()
 
 
 class StarterCard(Static):
