@@ -8,12 +8,12 @@ import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from tests.tui.persons import opened, until_seen
+from tests.tui.persons import opened, until, until_seen
 from tests.tui.studies import game, played
 from tidepool.engine.reports.blocks import CONTRAST, contrast_of
 from tidepool.tui.app import launching
 from tidepool.tui.app.screens.batches import BatchesScreen
-from tidepool.tui.app.theme import COLOUR_BLIND, DARK, STATES, keep_theme, read_theme, settings_file, theme_colours
+from tidepool.tui.app.theme import COLOUR_BLIND, DARK, STATES, keep_theme, read_theme, theme_colours
 
 
 @pytest.mark.parametrize("theme", [DARK, COLOUR_BLIND, *BUILTIN_THEMES.values()], ids=lambda theme: theme.name)
@@ -50,26 +50,10 @@ async def test_a_person_copies_and_finds(tmp_path: Path, path: Path, monkeypatch
         assert table.current is not None and app.clipboard == table.current.id
         await pilot.press("g")
         assert table.cursor == 0
-        (chosen,) = [one for one in app.get_system_commands(app.screen) if one.title == "Theme tidepool-colour-blind"]
-        chosen.callback()
-        assert app.theme == "tidepool-colour-blind"
-        assert read_theme(config / "app.toml", app.themes_offered) == ("tidepool-colour-blind", "")
-
-
-def test_a_kept_theme_is_read_unless_something_is_wrong_with_it(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "app.toml"
-    themes = ["tidepool-dark"]
-    assert read_theme(path, themes) == (None, "")
-    keep_theme(path, "tidepool-dark")
-    assert read_theme(path, themes) == ("tidepool-dark", "")
-    for text, fault in (("theme = tidepool", "line 1"), ('theme = "neon"', "'neon' is none of")):
-        path.write_text(text, encoding="utf-8")
-        theme, told = read_theme(path, themes)
-        assert theme is None and fault in told
-    keep_theme(path, "tidepool-dark")
-    path.chmod(0o666)
-    assert "other users can write to" in read_theme(path, themes)[1]
-    assert settings_file().name == "app.toml"
+        app.theme = "tidepool-colour-blind"
+        await until(pilot, lambda: read_theme(config / "app.toml") == "tidepool-colour-blind", "the theme in its file")
+        (config / "app.toml").write_text("theme = neon")
+        assert read_theme(config / "app.toml") == read_theme(tmp_path / "none.toml") == ""
 
 
 @pytest.mark.parametrize(("state", "place"), [("state", "state/log"), (os.devnull, "tmp")])

@@ -23,6 +23,7 @@ from textual.color import Color
 from textual.events import AppBlur
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.theme import Theme
 
 from tidepool.engine.trust.record import report_problems_to
 from tidepool.storage.errors import TidepoolError
@@ -93,9 +94,9 @@ class TidepoolApp(OrderedKeysApp):
         self.error_console = console(sys.stderr)
         self.register_theme(DARK)
         self.register_theme(COLOUR_BLIND)
-        theme, self._settings_fault = read_theme(settings_file(), self.themes_offered)
         if self.theme == "textual-dark":
-            self.theme = theme or DARK.name
+            theme = read_theme(settings_file())
+            self.theme = theme if theme in self.available_themes else DARK.name
 
     @cached_property
     def examiner(self) -> "Examiner":
@@ -110,8 +111,7 @@ class TidepoolApp(OrderedKeysApp):
 
     def on_mount(self) -> None:
         report_problems_to(lambda text: self.notify(text, severity="warning", markup=False, timeout=30))
-        if self._settings_fault:
-            self.notify(self._settings_fault, severity="warning", markup=False, timeout=30)
+        self.theme_changed_signal.subscribe(self, self._keep_theme)
         self.forward_keys()
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal cleared its screen
         self._mind_launched()
@@ -261,19 +261,12 @@ class TidepoolApp(OrderedKeysApp):
             self.push_screen(Help(self.screen))
 
     def action_theme(self) -> None:
-        self.choose_theme(LIGHT_NAME if self.current_theme.dark else DARK.name)
+        self.theme = LIGHT_NAME if self.current_theme.dark else DARK.name
 
-    @property
-    def themes_offered(self) -> list[str]:
-        """Ours first; those that leave the colours to the terminal cannot be told to be readable."""
-        own = [DARK.name, COLOUR_BLIND.name]
-        return own + [name for name in self.available_themes if name not in own and "ansi" not in name]
-
-    def choose_theme(self, name: str) -> None:
+    def _keep_theme(self, theme: Theme) -> None:
         """It is there again the next time."""
-        self.theme = name
-        with suppress(OSError, ValueError):  # a folder that nobody may write to: it holds until the app closes
-            keep_theme(settings_file(), name)
+        with suppress(OSError):  # a folder that nobody may write to: it holds until the app closes
+            keep_theme(settings_file(), theme.name)
 
     def action_copy(self) -> None:
         """By the terminal, so that it reaches the clipboard of the machine that one sits at."""
@@ -291,8 +284,7 @@ class TidepoolApp(OrderedKeysApp):
                 run = partial(self.call_next, self.run_action, offer.binding.action, offer.node)
                 yield SystemCommand(offer.binding.description, about, run)
         yield SystemCommand("Screenshot", "save what is seen as SVG", self.deliver_screenshot)
-        for name in self.themes_offered:
-            yield SystemCommand(f"Theme {name}", "is kept for the next time", partial(self.choose_theme, name), False)
+        yield SystemCommand("Theme", "is kept for the next time", self.action_change_theme)
 
 
 JOINERS = "\u200c\u200d"

@@ -1,6 +1,6 @@
 """Few colours with fixed meanings, derived from any of Textual's themes; and a glyph for each, so that NO_COLOR loses nothing."""
 
-from collections.abc import Collection
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +8,7 @@ from textual.color import Color
 from textual.theme import Theme
 
 from tidepool.engine.reports.blocks import INKS, as_hex, ink_of, luminance, readable
-from tidepool.storage.errors import TidepoolError
-from tidepool.storage.file import config_folder, refuse_writable_by_others
+from tidepool.storage.file import config_folder
 
 STATES = {
     "waiting": ("·", "waiting"),
@@ -87,20 +86,12 @@ def settings_file() -> Path:
     return config_folder() / "app.toml"
 
 
-def read_theme(path: Path, themes: Collection[str]) -> tuple[str | None, str]:
-    """The chosen theme, if any, and what is wrong with the file."""
+def read_theme(path: Path) -> str:
+    """The chosen theme; nothing where none was chosen, or the file cannot be read."""
     try:
-        if not path.is_file():
-            return None, ""
-        refuse_writable_by_others(path)
-        from tidepool.engine.config.toml_files import parse_toml
-
-        theme = parse_toml(path.read_text(encoding="utf-8-sig"), str(path)).get("theme")
-    except (OSError, UnicodeDecodeError, TidepoolError) as error:
-        return None, str(error) if str(path) in str(error) else f"{path}: {error}"
-    if theme is None or theme in themes:
-        return theme, ""
-    return None, f"{path}: theme {theme!r} is none of {', '.join(themes)}."
+        return str(tomllib.loads(path.read_text(encoding="utf-8")).get("theme", ""))
+    except (OSError, ValueError):
+        return ""
 
 
 def keep_theme(path: Path, name: str) -> None:

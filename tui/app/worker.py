@@ -11,18 +11,15 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidepool.engine.reports.blocks import Block, Figure, Headline, Report
-    from tidepool.storage.studies import StoredCell
 
 Job = tuple[Callable[..., object], tuple[object, ...], Mapping[str, object]]
-MOST_CELLS = 100
-"""batches of a study that are counted while they run"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +38,22 @@ class InterimEstimate:
 
 
 def so_far(path: Path, batch_id: str) -> InterimEstimate:
-    """Of a batch, or of each batch of a study."""
+    """Of a batch; a study of several batches has no one figure."""
     from tidepool.engine.reports.figures import assign_places
     from tidepool.engine.results.so_far import findings_so_far, stored_headline
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.queries.lists import everybody
-    from tidepool.storage.studies import cells_of, study_of
+    from tidepool.storage.studies import study_of
 
     began = time.process_time()
     with reading(path) as connection:
-        study = study_of(connection, batch_id)
-        if study is None:
-            batch = find_batch(connection, batch_id)
-            headline, blocks = findings_so_far(connection, batch)
-            headline = stored_headline(batch) or headline
-            blocks = list(assign_places(blocks, everybody(connection, batch["number"])))
-        else:
-            headline, cells = None, cells_of(connection, study.id)[:MOST_CELLS]
-            figures = {_name(cell): _headline(connection, cell.batch) for cell in cells}
-            blocks = list(_by_cell({name: found for name, found in figures.items() if found}))
-    return InterimEstimate(headline, tuple(blocks), time.process_time() - began)
+        if study_of(connection, batch_id) is not None:
+            return InterimEstimate()
+        batch = find_batch(connection, batch_id)
+        headline, blocks = findings_so_far(connection, batch)
+        blocks = list(assign_places(blocks, everybody(connection, batch["number"])))
+    return InterimEstimate(stored_headline(batch) or headline, tuple(blocks), time.process_time() - began)
 
 
 def briefs(path: Path, batch_ids: Sequence[str]) -> tuple[dict[str, tuple[str, str]], float]:
@@ -80,25 +72,6 @@ def _headline(connection: sqlite3.Connection, batch: sqlite3.Row) -> "Headline |
     from tidepool.engine.results.so_far import findings_so_far, stored_headline
 
     return stored_headline(batch) or findings_so_far(connection, batch)[0]
-
-
-def _name(cell: "StoredCell") -> str:
-    return ", ".join((*cell.levels.values(), f"#{cell.replicate}"))
-
-
-def _by_cell(cells: "dict[str, Headline]") -> "Iterator[Block]":
-    """One mean and interval for each batch of a study, in the order of its cells."""
-    from tidepool.engine.reports.blocks import Estimate, Figure, Number, Series, table
-
-    figures = {name: one.figure for name, one in cells.items() if isinstance(one.figure, Estimate | Number)}
-    if figures:
-        title = next(iter(cells.values())).name
-        bounds = tuple(one.interval if isinstance(one, Estimate) else None for one in figures.values())
-        series = Series(title, tuple(one.value for one in figures.values()), colour="done", intervals=bounds)
-        yield Figure("means", f"{title}, by batch", (series,), labels=tuple(figures))
-        yield table(
-            "batches so far", ("batch", title, "of"), [(name, one.figure, one.words) for name, one in cells.items()]
-        )
 
 
 def report(path: Path, batch_id: str, *, of_study: bool) -> "Report":

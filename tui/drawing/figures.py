@@ -53,12 +53,6 @@ def plot_columns(up: Axis, width: int) -> int:
     return max(4, width - 1 - max(map(len, up.labels), default=0))
 
 
-def even_rows(axis: Axis, rows: int) -> int:
-    """A few rows less, where every number of the axis then names the edge of a row."""
-    spaces = max(1, len(axis.ticks) - 1)
-    return rows - rows % spaces if rows % spaces <= rows // 5 else rows
-
-
 class Field:
     def __init__(self, across: Axis, up: Axis, columns: int, rows: int, quiet: str, *, name: str = "") -> None:
         """`name` is that of the axis below."""
@@ -239,8 +233,6 @@ def _mean(
 BETWEEN_GLYPHS = 12
 """columns along a curve"""
 BAND = "░"
-MOST_DOTS = 4_000
-"""of a curve, some hundredths of a second; one that goes up and down further is thinned"""
 
 
 def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[Run]]:
@@ -251,10 +243,10 @@ def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
     up = upright(figure, min(6, rows // 2))
     columns = plot_columns(up, shape.width)
     across = along(figure, min(8, columns // 10))
-    field = Field(across, up, columns, even_rows(up, rows), shape.quiet, name=figure.xlabel)
+    field = Field(across, up, columns, rows, shape.quiet, name=figure.xlabel)
     for series, ink in zip(figure.series, inks, strict=True):
         _band(field, series, ink)
-    curves = [_visible_points(field, known_points(one)) for one in figure.series]
+    curves = [thin_out(known_points(one), columns) for one in figure.series]
     for points, ink in zip(curves, inks, strict=True):
         if points:
             field.line(points, "braille", ink)
@@ -262,12 +254,6 @@ def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
         if entries or len(points) == 1:
             _glyphs(field, points, place, len(figure.series), ink)
     return [*head, *field.read_rows()]
-
-
-def _visible_points(field: Field, points: Points) -> Points:
-    points = thin_out(points, field.columns)
-    dots = DOTS * sum(abs(after - before) for (_, before), (_, after) in pairwise(points)) / field.a_row
-    return points if dots <= MOST_DOTS else thin_out(points, int(field.columns * MOST_DOTS / dots))
 
 
 def _band(field: Field, series: Series, ink: str) -> None:
@@ -318,7 +304,7 @@ def draw_points(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
     head = legend(entries, shape.width, 4, one_line(figure.ylabel), shape.quiet)
     rows = max(2, shape.height - len(head) - 2 - bool(figure.xlabel))
     across, up = plane(figure, min(8, shape.width // 12), min(6, max(2, rows // 2)))
-    field = Field(across, up, plot_columns(up, shape.width), even_rows(up, rows), shape.quiet, name=figure.xlabel)
+    field = Field(across, up, plot_columns(up, shape.width), rows, shape.quiet, name=figure.xlabel)
     if figure.square:
         field.line([(end, end) for end in figure.square], "·", shape.quiet)  # where both are equal
     for place, (x, y) in points.items():

@@ -104,7 +104,7 @@ def _apply(values: Any, edit: Edit, make: Any) -> None:
         case Put(path, value):
             holder = _holder(values, path[:-1], make)
             if holder is not None:
-                _set(holder, path[-1], make(value, holder))
+                holder[path[-1]] = make(value, holder)
         case Append(path, record):
             holder = _holder(values, path[:-1], make)
             if holder is None:
@@ -133,34 +133,6 @@ def _holder(values: Any, path: KeyPath, make: Any) -> Any:
             values[key] = make({}, values, section=depth == 0, outer=depth + 1 < len(path))
         values = values[key]
     return values if isinstance(values, MutableMapping | list) else None
-
-
-def _set(holder: Any, key: str | int, item: Any) -> None:
-    """A new key stands behind the others of its table, before the blank lines and remarks that lead to the next; a key of
-    no section before the first of them."""
-    on_top = isinstance(holder, tomlkit.TOMLDocument)
-    if (
-        (isinstance(holder, Mapping) and key in holder)
-        or isinstance(item, Table | AoT)
-        or not (on_top or isinstance(holder, Table))
-    ):
-        holder[key] = item
-        return
-    container = holder if on_top else holder.value
-    body = container.body
-    inner = next((i for i, (_, existing) in enumerate(body) if isinstance(existing, Table | AoT)), len(body))
-    last = next((name for name, _ in reversed(body[:inner]) if name is not None), None)
-    if last is not None:
-        container._insert_after(last, str(key), item)
-    elif body:
-        if on_top:
-            item.trivia.trail = "\n\n"
-        container._insert_at(0, str(key), item)
-    else:
-        holder[str(key)] = item
-        return
-    if not on_top:
-        dict.__setitem__(holder, str(key), item)
 
 
 def _take_away(values: Any, path: KeyPath) -> None:

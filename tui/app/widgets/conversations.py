@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
 
 MARGIN = 40
+MOST_HITS = 1_000
+"""that are listed"""
 
 
 class ConversationList(PagedRows):
@@ -60,10 +62,6 @@ class ConversationList(PagedRows):
         in_view = self._numbers[first : last + 1]
         return list(nearby) if any(number not in self._heads for number in in_view) else []
 
-    @property
-    def last_hit(self) -> int:
-        return self._hits[-1].call_id if self._hits else 0
-
     def show_all(self, numbers: "array[int]", words: Sequence[str] = ()) -> None:
         self._numbers, self._hits, self.words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
@@ -87,11 +85,6 @@ class ConversationList(PagedRows):
     def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
         self._hits, self.words = list(hits), tuple(word.casefold() for word in words)
         self._restart_list(len(self._hits))
-
-    def add_hits(self, hits: Sequence[Hit]) -> None:
-        if self._hits is not None:
-            self._hits += hits
-            self.set_count(len(self._hits))
 
     def _restart_list(self, count: int) -> None:
         self.set_count(count)
@@ -254,23 +247,10 @@ class ConversationsPane(Vertical):
         self._show_status(self.source.count_text(numbers, batch))
 
     async def _show_hits(self, batch: BatchLine, filters: TranscriptFilter) -> None:
-        hits = await self._app.file.dig(search.find, batch.number, filter_of(filters))
+        hits = await self._app.file.dig(search.find, batch.number, filter_of(filters), most=MOST_HITS)
         self.list.show_hits(hits, search.search_words(filters.words))
-        self._show_hit_count(more=len(hits) == search.PAGE)
-
-    def _show_hit_count(self, *, more: bool) -> None:
-        total = self.list.count
-        self._show_status(f"{count(total)}{'+' if more else ''} {'message' if total == 1 else 'messages'}")
-
-    @work(exclusive=True, group="more")
-    async def _more(self) -> None:
-        """The next page, when the end of the list is near."""
-        if self._batch is None or self.list.hit is None or self.list.rows_in_view[1] < self.list.count - 10:
-            return
-        filters = filter_of(self.filter)
-        hits = await self._app.file.dig(search.find, self._batch.number, filters, self.list.last_hit)
-        self.list.add_hits(hits)
-        self._show_hit_count(more=len(hits) == search.PAGE)
+        noun = "message" if len(hits) == 1 else "messages"
+        self._show_status(f"{count(len(hits))}{'+' if len(hits) == MOST_HITS else ''} {noun}")
 
     def _show_status(self, text: str) -> None:
         self.query_one("#found", Static).update(Content(text))
@@ -278,13 +258,13 @@ class ConversationsPane(Vertical):
     @on(ConversationList.Highlighted)
     def _moved(self) -> None:
         self._turn = self.list.hit.turn if self.list.hit else None
-        self._more()
         self._nudge()
 
     @on(ConversationList.Scrolled)
-    def _scrolled(self) -> None:
-        self._more()
-        self._nudge()
+    def _nudge(self) -> None:
+        nudge = getattr(self.screen, "nudge", None)
+        if nudge:
+            nudge()
 
     @on(ConversationList.Opened)
     def _opened(self) -> None:
@@ -314,11 +294,6 @@ class ConversationsPane(Vertical):
         if not self.source.lists_hits and not self.filter.words:
             self.query_one("#agent", Select).clear()
         self.screen.set_focus(self.query_one("#search", Input))  # at once: letters may be right behind
-
-    def _nudge(self) -> None:
-        nudge = getattr(self.screen, "nudge", None)
-        if nudge:
-            nudge()
 
 
 def _choices(shows: Mapping[str, str]) -> "list[tuple[str, str]]":
