@@ -26,7 +26,6 @@ from tidepool.tui.app.compose.draft import fresh
 from tidepool.tui.app.compose.outline import AGENT_FIELDS
 from tidepool.tui.app.dialogs.basic import Choice, Confirm, Dialog, ErrorDialog, Help, SearchDialog
 from tidepool.tui.app.dialogs.batch import ExportDialog, LimitsDialog, StopDialog, TrustDialog
-from tidepool.tui.app.dialogs.branch import BranchDialog
 from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, SaveDialog
 from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
 from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog
@@ -169,7 +168,6 @@ def dialogs_about(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], 
         ExportDialog(batch),
         LimitsDialog(batch),
         StopDialog(POISON, 3),
-        BranchDialog("0c13f5c60828", 1, [(f"t{turn}", POISON, POISON) for turn in (1, 2, 3)]),
         ImportDialog("entities", _kept),
         GenerateDialog(list(known_types(path).values()), POISON, _kept),
         Help(about),

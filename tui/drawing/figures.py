@@ -34,8 +34,6 @@ Run = tuple[str, str | None]
 Points = Sequence[tuple[float, float]]
 DOTS = 4
 """of a braille cell, one above the other"""
-_SECOND_HALF = "\0"
-"""of a wide letter: plotext counts letters and not cells"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class Field:
         plotext.yaxes(True, False)
         plotext.xlim(across.low, across.high)
         plotext.xticks(across.ticks, across.labels)
-        plotext.xlabel(_in_cells(fitted(one_line(name), min(columns, cell_len(name)))))
+        plotext.xlabel(fitted(one_line(name), min(columns, len(name))))
         # plotext's limits are the middles of the outermost cells, ours their edges: lengths begin at the line below.
         # Dots are finer than cells, so they are measured along an axis of their own, which is not shown.
         for side, cells in (("left", rows), ("right", rows * DOTS)):
@@ -104,18 +102,13 @@ class Field:
         rows: list[list[Run]] = []
         for letters, inks in zip(monitor.matrix.marker, monitor.matrix.fullground, strict=True):
             runs = groupby(zip(letters, inks, strict=True), itemgetter(1))
-            texts = [("".join(letter for letter, _ in cells).replace(_SECOND_HALF, ""), ink) for ink, cells in runs]
+            texts = [("".join(letter for letter, _ in cells), ink) for ink, cells in runs]
             rows.append([(text, None if ink == "default" else as_hex(ink)) for text, ink in texts])
         return rows[::-1]
 
 
 def _rgb(ink: str | None) -> tuple[int, ...] | str:
     return tuple(bytes.fromhex(ink[1:])) if ink else "default"
-
-
-def _in_cells(text: str) -> str:
-    """A letter for each cell."""
-    return "".join(letter + _SECOND_HALF * (cell_len(letter) - 1) for letter in text if cell_len(letter))
 
 
 def listed(field: Field, names: Sequence[Run], values: Sequence[str]) -> list[list[Run]]:

@@ -23,8 +23,6 @@ from tidepool.tui.app.widgets.rows import Column, TableRows
 from tidepool.tui.drawing.configs import about, examples
 from tidepool.tui.drawing.text import has_words, one_line, shortened
 
-MOST_FILES = 200
-
 
 @dataclass(frozen=True, slots=True)
 class DraftOrigin:
@@ -40,7 +38,7 @@ class DraftOrigin:
     """whose config is taken"""
 
 
-def origins(folder: Path, draft: Draft, batches: Sequence[BatchLine] = ()) -> list[DraftOrigin]:
+def origins(draft: Draft, batches: Sequence[BatchLine] = ()) -> list[DraftOrigin]:
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
@@ -49,14 +47,7 @@ def origins(folder: Path, draft: Draft, batches: Sequence[BatchLine] = ()) -> li
         DraftOrigin("batch", one.name or one.id, f"{one.kind.replace('_', ' ')}, {one.status}", batch=one)
         for one in batches
     ]
-    shipped = _examples()
-    known_paths = {origin.path for origin in shipped}
-    files = [
-        DraftOrigin("file", path.name, str(path.parent), path=path)
-        for path in _configs(folder)
-        if path.resolve() not in known_paths
-    ]
-    return [*new, *starters, *earlier, *ran, *shipped, *files]
+    return [*new, *starters, *earlier, *ran, *_examples()]
 
 
 def _examples() -> list[DraftOrigin]:
@@ -65,15 +56,6 @@ def _examples() -> list[DraftOrigin]:
         return [DraftOrigin("example", path.stem, about(path), path=path) for path in examples().values()]
     except (TidepoolError, OSError, UnicodeDecodeError):
         return []
-
-
-def _configs(folder: Path) -> list[Path]:
-    """TOML files near by that may be studies."""
-    try:
-        found = [*sorted(folder.glob("*.toml")), *sorted(folder.glob("examples/*.toml"))]
-    except OSError:
-        return []
-    return [path for path in found if path.name != "pyproject.toml"][:MOST_FILES]
 
 
 def _title_and_detail(text: str) -> tuple[str, str]:
@@ -100,8 +82,7 @@ class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
 
     def __init__(self, draft: Draft, batches: Sequence[BatchLine] = ()) -> None:
         super().__init__()
-        folder = Path(draft.source).parent if draft.source else Path.cwd()
-        self._origins = origins(folder, draft, batches)
+        self._origins = origins(draft, batches)
 
     def compose(self) -> ComposeResult:
         with frame("Start from", "-wide pick", Vertical):

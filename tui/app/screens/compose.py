@@ -37,8 +37,8 @@ from tidepool.tui.app.widgets.frame import NameStrip
 from tidepool.tui.drawing.text import dollars, one_line, shortened
 
 TOML, PLAN = "toml", "plan"
-LINES_BELOW, KEYS_WIDTH = 3, 76
-"""lines for the help of most fields, which has the key too; cells from which fields have it beside them"""
+LINES_BELOW = 3
+"""lines for the help of most fields"""
 CALCULATING = Content("Calculating…")
 STEP_KEYS = {
     WHAT: ("f5", "What is studied"),
@@ -72,8 +72,6 @@ class ComposeScreen(ModeScreen):
         ),
         Binding("f3", "open_all", "Open or close all", priority=True, show=False),
         Binding("f8", "next_fault", "Next fault", priority=True, show=False),
-        Binding("ctrl+pagedown", "page(1)", "Next step", show=False, priority=True),
-        Binding("ctrl+pageup", "page(-1)", "Previous step", show=False, priority=True),
         Binding("ctrl+z", "undo", "Undo", show=False),
         Binding("ctrl+y", "redo", "Redo", show=False),
         Binding("escape", "leave_field", "Leave the field", show=False),
@@ -294,9 +292,6 @@ class ComposeScreen(ModeScreen):
         else:
             self._focus_page()
 
-    def action_page(self, by: int) -> None:
-        self.query_one("#pages", NameStrip).action_step(by)
-
     def _focus_page(self) -> None:
         for page in self.form_pages:
             if page.display and (row := next(iter(page.query(FieldRow)), None)):
@@ -363,7 +358,6 @@ class ComposeScreen(ModeScreen):
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)
-        self.set_class(event.size.width < KEYS_WIDTH, "-slim")
         self._show_help()
 
     @property

@@ -27,12 +27,11 @@ from tidepool.tui.app import worker
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions, batch_action
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.blocks import BlockList
 from tidepool.tui.app.widgets.conversations import ConversationsPane
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Gauges
-from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.drawing.text import count, dollars, one_line, requests
 
 MOST_WAVES = 10
@@ -45,19 +44,12 @@ class ResultsScreen(BatchActions):
     all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
     failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first:
     #12 in the search shows what everybody answered to a problem, @5b34 what one prompt answered; of a mutation its episodes. Enter reads
-    the one under the cursor, escape comes back; b goes on with it from one message, drawn again or said otherwise. Tab goes from panel to panel."""
+    the one under the cursor, escape comes back. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
         Binding("slash", "search", "Search", key_display="/", tooltip="in all that was said", priority=True),
         Binding("n", "step(1)", "Next", show=False, tooltip="hit or conversation"),
         Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False),
-        Binding(
-            "b",
-            "branch",
-            "Branch",
-            show=False,
-            tooltip="the talk gone on with from one message, drawn again or said otherwise",
-        ),
         Binding("r", "reload", "Refresh", show=False, tooltip="works the statistics out anew"),
         Binding("tab", "next_panel", "Panel"),
         Binding("escape", "back", "Back to the list", show=False),
@@ -219,18 +211,6 @@ class ResultsScreen(BatchActions):
             return
         self.query_one(PanelStrip).choose("panel-talks")
         self.query_one(ConversationsPane).step(by)
-
-    @batch_action
-    async def action_branch(self, batch: BatchLine) -> None:
-        from tidepool.tui.app.dialogs.branch import branch
-
-        if (talk := self.query_one("#talk-text", TranscriptPane).talk) is not None:
-            await branch(self.tidepool, batch, talk)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "branch":
-            return self._batch is not None and not self._batch.cells and screens_of(self._batch.kind).by_wave
-        return super().check_action(action, parameters)
 
     def action_back(self) -> None:
         self.query_one(ConversationsPane).back_to_list()

@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.suggester import SuggestFromList
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
-from tidepool.tui.app.compose.fields import UNSET, Field, Form, offered_names, read, restored, shown, visible
+from tidepool.tui.app.compose.fields import UNSET, Field, Form, offered_names, read, shown
 from tidepool.tui.app.compose.outline import words_of_choice
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line, shortened
@@ -44,18 +44,18 @@ class LineEditor(TextLine):
         self.form = field.form
 
     def show(self, value: Any) -> None:
-        text = visible(shown(self.form, value))
+        text = shown(self.form, value)
         if text != self.value:
             with self.prevent(Input.Changed):
                 self.value = text
 
     def apply_offer(self, text: str) -> None:
-        self.value = visible(text)
+        self.value = text
         self.cursor_position = len(self.value)
 
     @property
     def input_value(self) -> Any:
-        return read(self.form, restored(self.value))
+        return read(self.form, self.value)
 
 
 class TextEditor(TextArea):
@@ -71,7 +71,7 @@ class TextEditor(TextArea):
         self.form = field.form
 
     def show(self, value: Any) -> None:
-        text = visible(shown(self.form, value))
+        text = shown(self.form, value)
         if text != self.text:
             with self.prevent(TextArea.Changed):
                 self.load_text(text)
@@ -91,11 +91,11 @@ class TextEditor(TextArea):
     def apply_offer(self, text: str) -> None:
         """On a line of its own, behind the others."""
         self.move_cursor(self.document.end)
-        self.insert(visible(f"\n{text}" if self.text and not self.text.endswith("\n") else text))
+        self.insert(f"\n{text}" if self.text and not self.text.endswith("\n") else text)
 
     @property
     def input_value(self) -> Any:
-        return read(self.form, restored(self.text))
+        return read(self.form, self.text)
 
 
 class TomlEditor(TextArea):
@@ -105,9 +105,9 @@ class TomlEditor(TextArea):
     """what was shown, or taken from here, last"""
 
     def show(self, text: str) -> None:
-        if restored(self.text) != text:
+        if self.text != text:
             with self.prevent(TextArea.Changed):
-                self.load_text(visible(text))
+                self.load_text(text)
         self._known = self.text
 
     def read_input(self) -> str | None:
@@ -115,7 +115,7 @@ class TomlEditor(TextArea):
         if self.text == self._known:
             return None
         self._known = self.text
-        return restored(self.text)
+        return self.text
 
 
 class ChoiceEditor(Select[str]):
@@ -243,10 +243,9 @@ class FieldRow(Vertical):
 
         row: "FieldRow"
 
-    def __init__(self, field: Field, value: Any = UNSET, *, key: str | None = None) -> None:
+    def __init__(self, field: Field, value: Any = UNSET) -> None:
         super().__init__(classes=f"-{field.form.name.lower()}" + ("" if value is UNSET else " -written"))
         self.field = field
-        self._key = key or field.key
         self.value = value
         self._editor = editor_for(field, value)
         self._last_input: Any = None
@@ -254,26 +253,18 @@ class FieldRow(Vertical):
         self._shown = False
         self._typed = False
         """whether something was typed that nobody has taken over yet"""
-        self._beneath = ""
-        """the key, where it stands under the name"""
         self.fault = ""
         self._sentence: Static | None = None
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="field-line"):
-            tall = isinstance(self._editor, TextEditor)
-            key = "" if self._key == self.field.name.casefold() else one_line(self._key)
-            self._beneath = f"\n  {key}" if tall and key else ""
             yield Static(self._label(here=False), classes="field-label")
             yield self._editor
             if self.field.form in OFFERED:
                 yield OfferMark("▾", classes="field-offer")
-            if not tall:
-                yield Static(Content(key), classes="field-key")
 
     def _label(self, *, here: bool) -> Content:
-        name = one_line(self.field.name) + (" *" if self.field.required else "")
-        return Content.assemble(f"{'▌' if here else ' '} {name}", (self._beneath, "$quiet not bold"))
+        return Content(f"{'▌' if here else ' '} {one_line(self.field.name)}{' *' if self.field.required else ''}")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._show_now) if isinstance(self._editor, ChoicesEditor) else self._show_now()

@@ -11,10 +11,9 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from tidepool.tui.app.compose.edits import value_at
-from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath, shown
+from tidepool.tui.app.compose.fields import UNSET, KeyPath, shown
 from tidepool.tui.app.compose.outline import (
     PARTICIPANT_KINDS,
-    WHAT,
     FieldGroup,
     OutlinePage,
     ParticipantKind,
@@ -26,12 +25,6 @@ from tidepool.tui.app.compose.outline import (
 from tidepool.tui.app.widgets.form_fields import FieldRow
 from tidepool.tui.app.widgets.rows import Column, Piece, TableRows
 from tidepool.tui.drawing.text import one_line, shortened
-
-
-def key_of(field: Field) -> str:
-    """As it stands in its section."""
-    start = 2 if field.path[0] == "providers" else 1
-    return ".".join(str(part) for part in field.path[start:])
 
 
 class GroupHead(Static, can_focus=True):
@@ -71,9 +64,7 @@ class GroupBox(Vertical):
         self._show_head()
 
     def _new_rows(self) -> list[FieldRow]:
-        self.rows = [
-            FieldRow(field, value_at(self._values, field.path), key=key_of(field)) for field in self.group.fields
-        ]
+        self.rows = [FieldRow(field, value_at(self._values, field.path)) for field in self.group.fields]
         return self.rows
 
     async def fold(self, folded: bool) -> None:
@@ -132,18 +123,6 @@ class GroupBox(Vertical):
             self.query_one(".group-head", Static).update(head)
 
 
-class StartLine(Static, can_focus=True):
-    """Leads from the first step to what others have begun with."""
-
-    BINDINGS = [Binding("enter,space", "screen.open", "Start from", show=False)]
-
-    def __init__(self) -> None:
-        super().__init__(Content("Start from a template, an example or a batch (ctrl+o)"))
-
-    async def on_click(self) -> None:
-        await self.run_action("screen.open")
-
-
 class FormPage(VerticalScroll, can_focus=False):
     """A step of the form: groups of fields."""
 
@@ -157,10 +136,7 @@ class FormPage(VerticalScroll, can_focus=False):
         """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
         if not self.boxes and self.is_attached:
             self.boxes = [GroupBox(group, self._values) for group in self.page.groups]
-            head: list[Static] = [Static(Content(self.page.question), classes="question")]
-            if self.page.name == WHAT:
-                head.append(StartLine())
-            await self.mount_all([*head, *self.boxes])
+            await self.mount_all([Static(Content(self.page.question), classes="question"), *self.boxes])
             self.complain(sentences)
 
     def show(self, values: Mapping[str, Any]) -> None:
