@@ -119,11 +119,6 @@ def create_study(config: Config, database: str | Path) -> str:
     return _create(plan_study(config, Path(database)), Path(database))
 
 
-def create_branch(branch: NewBranch, path: Path) -> str:
-    """The same for a branch."""
-    return _create(planned_branch(branch), path)
-
-
 def planned_branch(branch: NewBranch) -> PlannedStudy:
     return PlannedStudy(branch.config.batch.name, {}, [PlannedCell({}, 1, branch.config)], None, branch=branch)
 

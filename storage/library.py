@@ -138,17 +138,10 @@ def _replace(path: Path, table: "type[SQLModel]", old_id: str, columns: dict[str
     settle(path)
 
 
-def replace_type(path: Path, old_name: str, kind: StoredType) -> None:
-    """Under another name the old one goes."""
-    put_types(path, [kind], instead_of=old_name)
-
-
-def put_types(path: Path, types: Sequence[StoredType], instead_of: str | None = None) -> None:
+def put_types(path: Path, types: Sequence[StoredType]) -> None:
     """A type of the same name is replaced: entities generated before keep what they are."""
     rows = [{"name": one.name, "definition": _json(one.definition), "created_at": time.time()} for one in types]
     with writing(path) as connection:
-        if instead_of is not None:
-            db.remove(connection, db.LibraryType, name=instead_of)
         db.insert_rows(connection, db.LibraryType, rows, "REPLACE")
     settle(path)
 

@@ -190,11 +190,3 @@ def _config(config: FrozenConfig, origin: Origin, *, is_own: bool) -> FrozenConf
     data["batch"]["name"] = f"{config.batch.name}, branched at {origin.at}"
     data["batch"]["seed"] = seed_of(config.batch.seed, "branch")
     return load_frozen(json.dumps(data, ensure_ascii=False))
-
-
-def steps_of(path: Path, reference: str) -> list[str]:
-    """The messages of a batch's talks in order, each of which can be branched at. Raises where none can."""
-    with reading(path) as connection:
-        batch = batches.find_batch(connection, reference)
-    kind = _branchable(batch)
-    return list(kind.steps(load_frozen(plannable(batch["id"], batch["config"]))))

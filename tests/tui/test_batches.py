@@ -1,6 +1,5 @@
 """The home screen, used as a person uses it."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,16 @@ from textual.widgets import Input
 from textual.widgets._footer import FooterKey
 
 from tests.engine.design.designs import written
-from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, until, until_seen
-from tests.tui.studies import config_file, game, played
+from tests.tui.persons import opened, press, rows_text, screen_text, until, until_seen
+from tests.tui.studies import config_file, game
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.run import run_study
 from tidepool.engine.trust import record
 from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.compose.examination import examined
+from tidepool.tui.app.compose.plan_text import is_free
 from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog, Help
-from tidepool.tui.app.kind_screens import STARTERS, Starter
+from tidepool.tui.app.kind_screens import STARTERS
 from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.frame import PLACES
 
@@ -33,21 +34,10 @@ def test_fields_may_be_made_before_the_first_screen_is_on_the_stack(tmp_path: Pa
     app.shut_down()
 
 
-@pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.file)
-async def test_each_thing_to_try_runs_to_its_end(path: Path, starter: Starter) -> None:
-    text = re.sub(r"(?m)^latency = .*$", "latency = 0.0", starter.path.read_text(encoding="utf-8"))
-    for larger, smaller in SMALLER.items():
-        text = text.replace(larger, smaller)
-    await played(path, text)
-    assert batch_status(path) == "completed"
-
-
-SMALLER = {
-    "num_interactions = 400": "num_interactions = 40",
-    "max_generations = 8": "max_generations = 2",
-    "validation_problems = 60": "validation_problems = 10\nrate_limit_per_minute = 0",
-    "error_rate = 0.03": "error_rate = 0.0",
-}
+def test_each_thing_to_try_is_ready_to_run_and_free(path: Path) -> None:
+    for starter in STARTERS:
+        found = examined(starter.path.read_text(encoding="utf-8"), starter.path.parent, path)
+        assert found.ready and is_free(found), starter
 
 
 async def test_an_empty_file_greets_and_a_key_starts_a_study_and_shows_it_to_its_end(
@@ -91,12 +81,9 @@ async def test_batches_are_listed_filtered_sorted_found_and_deleted_after_a_ques
         await until(pilot, lambda: table.count == 2, "both rows")
         assert app.screen.query_one("#filter", Input).value == ""
         await keys_mouse_help_and_palette_agree(app, pilot)
-        await pilot.press("2", "ctrl+p")
-        await press(pilot, *"zebra", until="[red]Zebra[/red]")
-        await until_seen(pilot, "secret game, completed")
-        await pilot.press("enter")
+        await pilot.press("1", "enter")
         await until(pilot, lambda: app.current_mode == "results", "the results")
-        await until_seen(pilot, "2 of 2 completed")
+        await until_seen(pilot, "4 of 4 completed")
         for answer, left in (("n", 2), ("y", 1)):
             await pilot.press("1")
             await press(pilot, "x", until=Confirm)

@@ -22,7 +22,6 @@ from tidepool.tui.app.widgets.watch_panels import LogLines, Wavefront
 
 KILLED = game(name="Killed one", talks=80, latency=0.2, seed=11)
 LONG = game(name="Long one", talks=4000, latency=0.2)
-CELLS = LONG + '[design.factors]\n"agents.Bob.model" = ["simulated:trusting", "simulated:talkative"]\n'
 
 
 def started(path: Path, config: Path) -> "subprocess.Popen[bytes]":
@@ -78,11 +77,25 @@ def found_in(screen: str) -> int:
     return int(screen.partition("so far, ")[2].split()[0].replace(",", "") or 0)
 
 
-async def test_a_batch_is_stopped_after_a_question_and_another_killed_and_resumed(tmp_path: Path, path: Path) -> None:
+async def test_a_batch_is_steered_stopped_after_a_question_and_another_killed_and_resumed(
+    tmp_path: Path, path: Path
+) -> None:
     async with opened(path) as (app, pilot):
         app.run_config(config_file(tmp_path, LONG), "long")
         await until_running(app, pilot)
         await until_seen(pilot, "of 12,000 calls")
+        await press(pilot, "p", until="paused")
+        await press(pilot, "p", until="running")
+        await press(pilot, "l", until=LimitsDialog)
+        app.screen.query_one("#max_concurrent", Input).value = "lots"
+        await until_seen(pilot, "valid integer")
+        await pilot.press("enter")
+        assert isinstance(app.screen, LimitsDialog), "a wrong limit is not sent"
+        app.screen.query_one("#max_concurrent", Input).value = "3"
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: "max_concurrent = 3" in " ".join(rows_text(app.screen.query_one(LogLines))), "the log"
+        )
         await press(pilot, "s", until=StopDialog)
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, StopDialog))
@@ -100,28 +113,6 @@ async def test_a_batch_is_stopped_after_a_question_and_another_killed_and_resume
         await pilot.press("u")
         await until(pilot, lambda: batch_status(path) == "completed", "its end")
         await until_seen(pilot, "■ completed")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("study", [LONG, CELLS], ids=["batch", "design"])
-async def test_a_running_batch_is_paused_continued_and_given_new_limits(study: str, tmp_path: Path, path: Path) -> None:
-    async with opened(path) as (app, pilot):
-        app.run_config(config_file(tmp_path, study), "long")
-        await until_running(app, pilot)
-        await press(pilot, "p", until="paused")
-        await press(pilot, "p", until="running")
-        await press(pilot, "l", until=LimitsDialog)
-        app.screen.query_one("#max_concurrent", Input).value = "lots"
-        await until_seen(pilot, "valid integer")
-        await pilot.press("enter")
-        assert isinstance(app.screen, LimitsDialog), "a wrong limit is not sent"
-        app.screen.query_one("#max_concurrent", Input).value = "3"
-        await pilot.press("enter")
-        await until(
-            pilot, lambda: "max_concurrent = 3" in " ".join(rows_text(app.screen.query_one(LogLines))), "the log"
-        )
-        os.kill(app._launched[0].process.pid, signal.SIGKILL)
-        await until_seen(pilot, "interrupted")
 
 
 async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(path: Path) -> None:

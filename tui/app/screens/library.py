@@ -169,7 +169,7 @@ class LibraryScreen(ModeScreen):
         self._stamp = now
         self.library = await self.tidepool.file.dig(read_library)
         counts = {name: f"{title} {len(self.library.shelf(name)):,}" for name, title in SHELVES.items()}
-        await self.query_one(NameStrip).set_names(counts, self.shelf)
+        await self.query_one("#shelves", NameStrip).set_names(counts, self.shelf)
         self._show()
 
     @on(Input.Changed, "#words")
@@ -218,7 +218,7 @@ class LibraryScreen(ModeScreen):
         if shelf != self.shelf:
             self.shelf = shelf
             self.query_one("#words", Input).value = ""
-        self.query_one(NameStrip).show(shelf)
+        self.query_one("#shelves", NameStrip).show(shelf)
         self._show()
         self.roll.focus()
 

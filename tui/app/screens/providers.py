@@ -62,7 +62,7 @@ class ModelTable(TableRows[ListedModel]):
     """Dollars for a million tokens, live and by the batch API."""
 
     COLUMNS = (
-        Column("model", share=2),
+        Column("model", share=3),
         *(Column(title, 8, right=True) for title in ("$/M in", "out")),
         *(Column(title, 8, "dim", right=True) for title in ("batch in", "out")),
         Column("until", 10, "mark"),

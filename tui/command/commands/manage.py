@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
@@ -21,7 +20,7 @@ from tidepool.storage.studies import delete_any, leading_batch, steer_any, study
 from tidepool.storage.text import one_line
 from tidepool.tui.command.output import agreed, echo, reply
 from tidepool.tui.command.report import batches_of
-from tidepool.tui.drawing.text import span, utc
+from tidepool.tui.drawing.text import console, plain_table, span, utc
 
 # -- stop, pause, continue, limits -------------------------------------------------------------------------------------
 
@@ -94,8 +93,14 @@ def run_orders(options: argparse.Namespace) -> int:
     shown = sorted((one for one in orders if one.open or options.all), key=lambda one: (not one.open, one.created_at))
     closed = f"; {len(orders):,} are over (--all)" if orders else ""
     subject = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
-    text = "\n".join(_lines(shown)) if shown else f"{subject} has no open provider batches{closed}"
-    return reply(options, {"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]}, text)
+    if options.json or not shown:
+        content = {"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]}
+        return reply(options, content, f"{subject} has no open provider batches{closed}")
+    rows = [_cells(order) for order in shown]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    table = plain_table(names, [[row[name] for name in names] for row in rows], right=RIGHT, no_wrap=names)
+    console().print(table, crop=False)  # ids are there to be copied
+    return 0
 
 
 def _as_json(order: ProviderBatchLine) -> dict[str, Any]:
@@ -117,17 +122,6 @@ def _as_json(order: ProviderBatchLine) -> dict[str, Any]:
 def _seconds(order: ProviderBatchLine) -> float:
     """Its age; of one that is over, how long it took."""
     return max(0.0, (time.time() if order.open else order.finished_at or order.created_at) - order.created_at)
-
-
-def _lines(orders: Sequence[ProviderBatchLine]) -> Iterator[str]:
-    """A table whose ids stand whole, however narrow the terminal: they are there to be copied. Columns that say nothing
-    are left out."""
-    rows = [_cells(order) for order in orders]
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
-    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
-    for row in ({name: name for name in names}, *rows):
-        cells = (row[name].rjust(widths[name]) if name in RIGHT else row[name].ljust(widths[name]) for name in names)
-        yield "  ".join(cells).rstrip()
 
 
 def _cells(order: ProviderBatchLine) -> dict[str, str]:
