@@ -8,6 +8,7 @@ marks. Sentences about methods are read from the frozen config as the file keeps
 somebody else, so what is not there is not said.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
@@ -394,6 +395,16 @@ def from_json(data: Any) -> Any:
     if isinstance(data, dict):
         return _KINDS[data["is"]](**{name: from_json(inner) for name, inner in data.items() if name != "is"})
     return tuple(from_json(inner) for inner in data) if isinstance(data, list) else data
+
+
+def read_headline(text: str | None) -> Headline | None:
+    """What a batch came to, as its file keeps it; None where there is none, or a stranger wrote something else."""
+    try:
+        headline = from_json(json.loads(text or "null"))
+    except (TypeError, ValueError, LookupError, RecursionError):
+        return None
+    known = isinstance(headline, Headline) and isinstance(headline.figure, Estimate | Number)
+    return headline if known else None
 
 
 # -- methods of a kind, in sentences -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import replace
 
 from tidepool.engine.branching.results import results_of
-from tidepool.engine.reports.blocks import Block, Estimate, Figure, Headline, Number, Table, as_json, from_json
+from tidepool.engine.reports.blocks import Block, Figure, Headline, Table, as_json, read_headline
 from tidepool.engine.results.summary import statistics_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.units import only_first_units
@@ -39,12 +39,5 @@ def headline_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> str | Non
 
 
 def stored_headline(batch: sqlite3.Row) -> Headline | None:
-    """None where there is none, where the batch runs again, or where a stranger wrote something else there."""
-    if batch["status"] == BatchStatus.IN_PROGRESS:
-        return None
-    try:
-        headline = from_json(json.loads(batch["headline"] or "null"))
-    except (TypeError, ValueError, LookupError, RecursionError):
-        return None
-    known = isinstance(headline, Headline) and isinstance(headline.figure, Estimate | Number)
-    return headline if known else None
+    """None where there is none, or where the batch runs again."""
+    return None if batch["status"] == BatchStatus.IN_PROGRESS else read_headline(batch["headline"])

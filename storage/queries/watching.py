@@ -62,6 +62,8 @@ class BatchLine:
     """of a study: how many batches it has"""
     origin: str | None = None
     """of a branch, as JSON: `batch_id`, and `at` which message it was taken"""
+    headline: str | None = None
+    """JSON: what it came to, since it ended"""
 
     @property
     def branched_off(self) -> dict[str, str] | None:
@@ -152,7 +154,7 @@ MOST_BATCHES_SHOWN = 2_000
 _BATCH_LINES = (
     f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, "
     f"substr(b.description, 1, {LONGEST_WORDS}) AS description, b.status, b.paused, "
-    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, b.origin, "
+    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, b.origin, b.headline, "
     "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
     "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
     "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "

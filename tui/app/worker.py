@@ -8,7 +8,6 @@ python -m tidepool.tui.app.worker
 import io
 import pickle
 import signal
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,24 +53,6 @@ def so_far(path: Path, batch_id: str) -> InterimEstimate:
         headline, blocks = findings_so_far(connection, batch)
         blocks = list(assign_places(blocks, everybody(connection, batch["number"])))
     return InterimEstimate(stored_headline(batch) or headline, tuple(blocks), time.process_time() - began)
-
-
-def briefs(path: Path, batch_ids: Sequence[str]) -> tuple[dict[str, tuple[str, str]], float]:
-    """The figure of each batch in a few letters, and in a sentence, empty where there is none; and the seconds it took."""
-    from tidepool.storage.batches import find_batch
-    from tidepool.storage.file import reading
-
-    began = time.process_time()
-    with reading(path) as connection:
-        headlines = {one: _headline(connection, find_batch(connection, one)) for one in batch_ids}
-    texts = {name: (found.brief, found.text) if found else ("", "") for name, found in headlines.items()}
-    return texts, time.process_time() - began
-
-
-def _headline(connection: sqlite3.Connection, batch: sqlite3.Row) -> "Headline | None":
-    from tidepool.engine.results.so_far import findings_so_far, stored_headline
-
-    return stored_headline(batch) or findings_so_far(connection, batch)[0]
 
 
 def report(path: Path, batch_id: str, *, of_study: bool) -> "Report":

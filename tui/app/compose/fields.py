@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -18,7 +17,7 @@ from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRESETS, known_model
+from tidepool.engine.config.endpoints import known_model
 from tidepool.engine.config.section import OneOf
 
 KeyPath = tuple[str | int, ...]
@@ -217,18 +216,3 @@ def inline_toml(value: Any) -> str:
 
 def toml_key(name: str) -> str:
     return tomlkit.key(name).as_string()
-
-
-@cache
-def offered_names() -> tuple[str, ...]:
-    from tidepool.engine.config.loading import declared_names
-    from tidepool.engine.registries import PROVIDERS
-    from tidepool.engine.simulated.provider import RESPONDERS
-    from tidepool.engine.simulated.secret_game import PERSONAS
-
-    return (
-        *(f"simulated:{name}" for name in (*PERSONAS, *RESPONDERS)),
-        *PRESETS,
-        *(f"{provider}:{name}" for provider, names in KNOWN_MODELS.items() for name in names),
-        *(f"{provider}:" for provider in dict.fromkeys((*PROVIDERS, *declared_names(), *PRESET_ENDPOINTS))),
-    )

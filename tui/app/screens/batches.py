@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from textual import on, work
+from textual import on
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
@@ -13,11 +13,9 @@ from textual.widgets import Input, Static
 
 from tidepool.storage.queries.lists import with_studies
 from tidepool.storage.queries.watching import BatchLine, changes, read_batches
-from tidepool.tui.app.background import while_open
-from tidepool.tui.app.findings import BriefReader
 from tidepool.tui.app.kind_screens import STARTERS
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, arrange, status_of
+from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, arrange, finding_of, status_of
 from tidepool.tui.app.widgets.frame import Greeting, TextLine
 from tidepool.tui.drawing.text import count, one_line, span
 
@@ -48,13 +46,12 @@ class BatchesScreen(BatchActions):
         self._all: Sequence[BatchLine] = ()
         self._change_count = -1
         self._quiet = 0
-        self._briefs = BriefReader(self.tidepool)
 
     def compose_body(self) -> Iterable[Widget]:
         yield Greeting()
         with Vertical(id="batch-list"):
             yield TextLine(placeholder="filter: words of name, kind or state", id="filter", compact=True)
-            yield BatchList(lambda batch: self._briefs.of(batch)[0], id="batches")
+            yield BatchList(id="batches")
             yield Static("", id="batch-detail")
 
     @property
@@ -67,8 +64,6 @@ class BatchesScreen(BatchActions):
 
     async def look(self) -> None:
         """Where nothing was written and nothing runs, nothing is read; a process that died is noticed in a second."""
-        if self._all and (old := self._briefs.outdated(self.table.in_view)):
-            self._find(old)
         change_count = await self.tidepool.file.look(changes)
         self._quiet += 1
         if change_count == self._change_count and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
@@ -78,13 +73,6 @@ class BatchesScreen(BatchActions):
         self._change_count, self._quiet = change_count, 0
         self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
         self._show()
-
-    @work(group="find")
-    async def _find(self, batches: list[BatchLine]) -> None:
-        await self._briefs.read(batches)
-        with while_open(self.app):
-            self.table.refresh()
-            self._detail()
 
     @on(Input.Changed, "#filter")
     def _show(self) -> None:
@@ -102,9 +90,7 @@ class BatchesScreen(BatchActions):
     @on(BatchList.Highlighted)
     def _detail(self) -> None:
         batch = self.shown_batch
-        self.query_one("#batch-detail", Static).update(
-            Content("") if batch is None else detail(batch, self._briefs.of(batch)[1])
-        )
+        self.query_one("#batch-detail", Static).update(Content("") if batch is None else detail(batch))
         self.refresh_bindings()
 
     @on(BatchList.Opened)
@@ -167,7 +153,7 @@ def _with_studies(connection: sqlite3.Connection, path: Path) -> list[BatchLine]
     return with_studies(connection, read_batches(connection, path))
 
 
-def detail(batch: BatchLine, finding: str = "") -> Content:
+def detail(batch: BatchLine) -> Content:
     """On the batch under the cursor: what it came to, what it took, and what can be done."""
     note = (
         f"study of {batch.cells:,} batches"
@@ -182,7 +168,9 @@ def detail(batch: BatchLine, finding: str = "") -> Content:
     if batch.simulated:
         first += " · simulated in part" if batch.partly_simulated else " · simulated answers"
     lines = [Content.styled(first, "$quiet"), Content.assemble(*_advice(batch))]
-    return Content("\n").join([Content.styled(one_line(finding), "bold"), *lines] if finding else lines)
+    if finding := finding_of(batch):
+        lines.insert(0, Content.styled(one_line(finding.text), "bold"))
+    return Content("\n").join(lines)
 
 
 def _advice(batch: BatchLine) -> list[tuple[str, str] | str]:

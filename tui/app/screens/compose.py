@@ -37,8 +37,6 @@ from tidepool.tui.app.widgets.frame import NameStrip
 from tidepool.tui.drawing.text import dollars, one_line, shortened
 
 TOML, PLAN = "toml", "plan"
-LINES_BELOW = 3
-"""lines for the help of most fields"""
 CALCULATING = Content("Calculating…")
 STEP_KEYS = {
     WHAT: ("f5", "What is studied"),
@@ -157,7 +155,7 @@ class ComposeScreen(ModeScreen):
         self._show_plan(in_full(examined), in_one_line(examined))
         if unplaced:  # what no field can show
             text = shortened(" ".join(complaint.sentence for complaint in unplaced), 600)
-            self._show_below(Content.styled(text, "$state-failed"))
+            self.query_one("#compose-bar", Static).update(Content.styled(text, "$state-failed"))
         else:
             self._show_help()
 
@@ -177,15 +175,7 @@ class ComposeScreen(ModeScreen):
 
     def _show_help(self) -> None:
         row = focused_row(self)
-        self._show_below(Content("") if row is None else help_of(row.field, row.value))
-
-    def _show_below(self, words: Content) -> None:
-        """In full, in a place that grows only for what needs it: another height lays the whole screen out anew."""
-        bar = self.query_one("#compose-bar", Static)
-        lines = max(LINES_BELOW, len(words.wrap(max(20, self.size.width - 2))))
-        if bar.styles.height is None or bar.styles.height.value != lines:
-            bar.styles.height = lines
-        bar.update(words, layout=False)
+        self.query_one("#compose-bar", Static).update(Content("") if row is None else help_of(row.field, row.value))
 
     @work(group="study", exclusive=True)
     async def _study(self, pause: float = 0.0) -> None:
@@ -254,15 +244,13 @@ class ComposeScreen(ModeScreen):
     @on(NameStrip.Chosen, "#pages")
     async def _page_chosen(self, event: NameStrip.Chosen) -> None:
         await self.go_to_page(event.name)
-        event.strip.clear_pending(event.name)
 
     async def go_to_page(self, name: str) -> None:
         await self.settled()
         if name not in (TOML, PLAN) and not self.history.readable:
             self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
             name = TOML
-        if name != self.query_one("#pages", NameStrip).here or name == TOML:
-            await self._rebuild(name)
+        await self._rebuild(name)
 
     def _turn_to(self, name: str) -> None:
         self.query_one("#compose-pages", ContentSwitcher).current = f"page-{name}"
@@ -321,7 +309,7 @@ class ComposeScreen(ModeScreen):
         await self.settled()
         if not self.history.readable:
             self.notify("The TOML cannot be read yet: mend it first.", markup=False)
-            event.strip.clear_pending(event.name)
+            event.strip.show(self.history.kind or "")
             return
         self.history.switch(event.name)
         self._drop_plan()

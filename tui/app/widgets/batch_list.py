@@ -6,6 +6,7 @@ from typing import Any
 from textual.binding import Binding
 from textual.message import Message
 
+from tidepool.engine.reports.blocks import Headline, read_headline
 from tidepool.storage.queries.lists import cell_name
 from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.theme import BATCH_STATES
@@ -26,6 +27,11 @@ BAR = 10
 
 def status_of(batch: BatchLine) -> str:
     return "paused" if batch.paused and batch.running else batch.status
+
+
+def finding_of(batch: BatchLine) -> Headline | None:
+    """What a batch came to at its end."""
+    return None if batch.running or batch.cells else read_headline(batch.headline)
 
 
 def arrange(batches: Sequence[BatchLine], words: str, order: str, unfolded: Collection[str] = ()) -> list[BatchLine]:
@@ -60,18 +66,11 @@ class BatchList(ItemRows[BatchLine]):
     class SortRequested(Message):
         """The header was clicked."""
 
-    def __init__(self, brief: Callable[[BatchLine], str] = lambda batch: "", *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._brief = brief
-        """what a batch has found, in a few letters"""
         self.order = "age"
         self.unfolded: set[str] = set()
         """studies whose cells are shown"""
-
-    @property
-    def in_view(self) -> list[BatchLine]:
-        first, last = self.rows_in_view
-        return self.items[first : last + 1]
 
     def unfold(self, study_id: str, unfolded: bool) -> None:
         (self.unfolded.add if unfolded else self.unfolded.discard)(study_id)
@@ -116,7 +115,8 @@ class BatchList(ItemRows[BatchLine]):
         if kind:
             pieces.append(column(batch.kind.replace("_", " "), kind, "dim"))
         if brief:
-            pieces.append(column(self._brief(batch), brief, "strong"))
+            finding = finding_of(batch)
+            pieces.append(column(finding.brief if finding else "", brief, "strong"))
         pieces.append(column(status.replace("in_progress", "running"), 12, colour))
         if bar_width:
             pieces += bar(batch.units_done, batch.units_failed, batch.units_total, bar_width)

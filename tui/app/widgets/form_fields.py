@@ -14,10 +14,9 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.suggester import SuggestFromList
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
-from tidepool.tui.app.compose.fields import UNSET, Field, Form, offered_names, read, shown
+from tidepool.tui.app.compose.fields import UNSET, Field, Form, read, shown
 from tidepool.tui.app.compose.outline import words_of_choice
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line, shortened
@@ -36,11 +35,7 @@ HINTS = {
 
 class LineEditor(TextLine):
     def __init__(self, field: Field) -> None:
-        is_model = field.form is Form.MODEL
-        super().__init__(
-            placeholder=one_line(shown(field.form, field.default)),
-            suggester=SuggestFromList(offered_names(), case_sensitive=False) if is_model else None,
-        )
+        super().__init__(placeholder=one_line(shown(field.form, field.default)))
         self.form = field.form
 
     def show(self, value: Any) -> None:

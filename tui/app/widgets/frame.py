@@ -79,8 +79,6 @@ class NameStrip(Horizontal, can_focus=True):
         self._names = dict(names)
         self._title = title
         self.here = here
-        self._pending_name: str | None = None
-        """chosen, and not shown yet: keys that come meanwhile go on from there"""
 
     def compose(self) -> Sequence[Static]:
         first = [Static(Content(self._title), classes="strip-title")] if self._title else []
@@ -100,7 +98,6 @@ class NameStrip(Horizontal, can_focus=True):
     def show(self, here: str) -> None:
         """Marks a name as chosen, and tells nobody."""
         self.here = here
-        self.clear_pending(here)
         for one in self.query(Name):
             one.set_class(one.name == here, "-here")
 
@@ -110,19 +107,14 @@ class NameStrip(Horizontal, can_focus=True):
             one.mark(words.get(one.name or "", Content("")))
 
     def choose(self, name: str) -> None:
-        if name != (self._pending_name or self.here):
-            self._pending_name = name
+        """Shown at once: keys that come meanwhile go on from there. Who refuses it shows another."""
+        if name != self.here:
+            self.show(name)
             self.post_message(self.Chosen(self, name))
-
-    def clear_pending(self, name: str) -> None:
-        """Whoever was told of a choice has done what there was to do, or refused."""
-        if name == self._pending_name:
-            self._pending_name = None
 
     def action_step(self, by: int) -> None:
         names = list(self._names)
-        here = self._pending_name or self.here
-        place = names.index(here) if here in names else 0
+        place = names.index(self.here) if self.here in names else 0
         self.choose(names[(place + by) % len(names)])
 
 
