@@ -1,14 +1,12 @@
 """Providers as the screens show them: settings of the draft, keys present or missing (never a letter of one), test calls."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, title_of
+from tidepool.engine.config.endpoints import title_of
 from tidepool.engine.config.loading import merge_user_providers
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import UsageError
@@ -16,7 +14,7 @@ from tidepool.engine.providers.endpoint import Endpoint, endpoint_of, is_endpoin
 from tidepool.engine.providers.model_list import ListedProvider
 from tidepool.engine.single_call import SingleAnswer
 from tidepool.tui.app.compose.draft import read_draft
-from tidepool.tui.app.compose.edits import value_at, values_of
+from tidepool.tui.app.compose.edits import values_of
 from tidepool.tui.app.widgets.rows import Passage
 from tidepool.tui.drawing.text import dollars, one_line, span
 
@@ -40,25 +38,19 @@ def rules_in(text: str) -> ProviderRules:
     except ValueError:
         return ProviderRules(fault="the draft in Compose is no valid TOML")
     try:
-        Service.model_validate(_section(values, "service"))
-        return ProviderRules(merge_user_providers(Providers.model_validate(_section(values, "providers"))))
+        Service.model_validate(values.get("service", {}))
+        return ProviderRules(merge_user_providers(Providers.model_validate(values.get("providers", {}))))
     except ValidationError:
         return ProviderRules(fault="the draft in Compose has a mistake in [service] or [providers]")
     except UsageError as error:
         return ProviderRules(fault=str(error))
 
 
-def _section(values: dict[str, Any], name: str) -> Any:
-    section = value_at(values, (name,))
-    return section if isinstance(section, dict) else {}
-
-
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A message to a model: under way, answered, or refused in the provider's words."""
+    """A test call: under way, answered, or refused in the provider's words."""
 
-    prompt: str
-    """the message; of a test call, the model"""
+    model: str
     reply: SingleAnswer | None = None
     fault: str = ""
 
@@ -146,13 +138,13 @@ def _trial(card: Card) -> Iterator[Passage]:
         return
     yield Passage("")
     if trial.fault:
-        yield Passage(f"{trial.prompt}: {trial.fault}", "failed")
+        yield Passage(f"{trial.model}: {trial.fault}", "failed")
     if (reply := trial.reply) is None:
         if not trial.fault:
-            yield Passage(f"{trial.prompt} is asked …", "running")
+            yield Passage(f"{trial.model} is asked …", "running")
         return
     yield Passage("the test call", "dim")
-    yield Passage(trial.prompt, label="model")
+    yield Passage(trial.model, label="model")
     yield Passage(span(reply.seconds), label="latency")
     yield Passage(f"{reply.input_tokens} in, {reply.output_tokens} out, {trial.cost}", label="tokens")
     answer = one_line(reply.text) or "(no words)"
@@ -166,13 +158,9 @@ def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
     endpoint = card.endpoint
     for variable, there in endpoint.keys_looked_for if endpoint else ():
         yield Passage("present" if there else "not set", "done" if there else "dim", label=variable)
-    address = KNOWN_ENDPOINTS[card.name].address_variable if card.name in KNOWN_ENDPOINTS else ""
     where = card.listed.where if card.listed else "…"
-    if address:
-        note = "set" if os.environ.get(address) else "not set: the usual address"
-        if {"base_url", "hosts"} & rules.providers.section(card.name).model_fields_set:
-            note = f"[providers.{card.name}] in Compose names another address"
-        yield Passage(note, "dim", label=address)
+    if {"base_url", "hosts"} & rules.providers.section(card.name).model_fields_set:
+        where += f", as [providers.{card.name}] in Compose says"
     yield Passage(where, label="address")
     batch = "yes, at about half the price" if card.has_batches else "no: every call goes live"
     yield Passage(batch if card.name != "simulated" else "yes, pretended", label="batch API")

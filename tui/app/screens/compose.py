@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from textual import events, on, work
+from textual import on, work
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
@@ -153,11 +153,7 @@ class ComposeScreen(ModeScreen):
             faults[TOML] = len(unplaced) or 1
         self.query_one("#pages", NameStrip).mark({name: marked(count) for name, count in faults.items()})
         self._show_plan(in_full(examined), in_one_line(examined))
-        if unplaced:  # what no field can show
-            text = shortened(" ".join(complaint.sentence for complaint in unplaced), 600)
-            self.query_one("#compose-bar", Static).update(Content.styled(text, "$state-failed"))
-        else:
-            self._show_help()
+        self._show_help(shortened(" ".join(complaint.sentence for complaint in unplaced), 600))
 
     def _show_plan(self, whole: Content, line: Content) -> None:
         """Only what is new: each change of the whole lays the screen out anew, and most letters change nothing in it."""
@@ -173,9 +169,12 @@ class ComposeScreen(ModeScreen):
         self._examined, self._sentences = Examined(), {}
         self._show_plan(CALCULATING, CALCULATING)
 
-    def _show_help(self) -> None:
-        row = focused_row(self)
-        self.query_one("#compose-bar", Static).update(Content("") if row is None else help_of(row.field, row.value))
+    def _show_help(self, fault: str = "") -> None:
+        """What no field can show, else of the field one is in."""
+        words = Content.styled(fault, "$state-failed")
+        if not fault and (row := focused_row(self)):
+            words = help_of(row.field, row.value)
+        self.query_one("#compose-bar", Static).update(words, layout=False)  # else every tab lays the screen out anew
 
     @work(group="study", exclusive=True)
     async def _study(self, pause: float = 0.0) -> None:
@@ -343,10 +342,6 @@ class ComposeScreen(ModeScreen):
         await self._rebuild(self.query_one("#pages", NameStrip).here)
         self._study()
         self.notify(one_line(f"{prefix}: {change}."), markup=False, timeout=2)
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._show_help()
 
     @property
     def history(self) -> DraftHistory:

@@ -16,7 +16,6 @@ from tidepool.engine.reports.blocks import (
     Heat,
     Level,
     Report,
-    Table,
     Words,
     table,
 )
@@ -33,9 +32,6 @@ from tidepool.tui.app.widgets.conversations import ConversationsPane
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.drawing.text import count, dollars, one_line, requests
-
-MOST_WAVES = 10
-"""that the overview shows"""
 
 
 class ResultsScreen(BatchActions):
@@ -150,8 +146,7 @@ class ResultsScreen(BatchActions):
             await self.query_one("#overview", BlockList).show(
                 _overview(report, texts, plots, of_study=bool(batch.cells))
             )
-            waves = report.waves if _many(report.waves) else ()
-            await self.query_one("#statistics", BlockList).show([*texts, *waves, *report.methods_on_screen])
+            await self.query_one("#statistics", BlockList).show([*texts, *report.waves, *report.methods_on_screen])
             await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 
@@ -229,8 +224,7 @@ def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *
         warned = list(takewhile(lambda block: isinstance(block, Words) and block not in strong, blocks))
         section = blocks[len(warned) :]
         lead = [*warned, *section[:1], *takewhile(lambda block: block not in strong, section[1:])]
-    waves = () if _many(report.waves) else report.waves
-    return [Words(report.title, "strong"), *intro, *lead, *report.overview[len(intro) :], *waves, *plots[:1]]
+    return [Words(report.title, "strong"), *intro, *lead, *report.overview[len(intro) :], *plots[:1]]
 
 
 def so_far(batch: BatchLine, finding: worker.InterimEstimate) -> list[Block]:
@@ -248,8 +242,3 @@ def so_far(batch: BatchLine, finding: worker.InterimEstimate) -> list[Block]:
 
 
 LATER = "It goes on, and this with it. Statistics in full come at its end; r works them out now, and once more comes back here."
-
-
-def _many(waves: Sequence[Block]) -> bool:
-    """More than leave room for anything else: they go to the statistics."""
-    return any(isinstance(block, Table) and len(block.rows) > MOST_WAVES for block in waves)
