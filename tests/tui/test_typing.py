@@ -23,6 +23,7 @@ from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.edits import Put, apply
 from tidepool.tui.app.compose.fields import Field, Form, KeyPath, read
 from tidepool.tui.app.compose.outline import pages_of
+from tidepool.tui.app.dialogs.basic import Help
 from tidepool.tui.app.dialogs.models import ModelDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import template
@@ -174,9 +175,9 @@ async def test_every_character_of_a_burst_is_in_its_field_and_nowhere_else(tmp_p
             assert screen.history.values == put(before, field.path, read(form, text_in(row))), form
 
 
-async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) -> None:
+async def test_keys_keep_their_order_in_fields_lists_dialogs_and_the_toml(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await go_into(pilot, screen, ("batch", "name"))
+        row = await go_into(pilot, screen, ("batch", "name"))
         name, talks, messages = "Tidx" + BACKSPACE + "e", "15" + BACKSPACE + "3", "7" + BACKSPACE + "4"
         burst = CLEAR + name + TAB + TAB + CLEAR + talks + TAB + CLEAR + messages
         await send_among_answers(app, pilot, screen, examiner, burst)
@@ -184,11 +185,7 @@ async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) 
         assert screen.history.values["batch"]["name"] == "Tide"
         assert (game["num_interactions"], game["messages_per_interaction"]) == (13, 4)
 
-
-async def test_letters_choose_in_an_open_list_and_go_no_further(tmp_path: Path) -> None:
-    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        row = await go_into(pilot, screen, ("secret_game", "mode"))
-        field: Select[str] = row.query_one(Select)
+        field: Select[str] = (await go_into(pilot, screen, ("secret_game", "mode"))).query_one(Select)
         before = deepcopy(screen.history.values)
         send(app, "1?")
         await quiet(pilot, screen, examiner)
@@ -199,38 +196,7 @@ async def test_letters_choose_in_an_open_list_and_go_no_further(tmp_path: Path) 
         assert "▌ Game" in screen_text(app), "the field is marked after its list has closed"
         assert screen.history.values == put(before, ("secret_game", "mode"), "diversity")
 
-
-async def test_the_plan_of_the_study_before_goes_when_another_is_loaded(tmp_path: Path) -> None:
-    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await until(pilot, lambda: "100 conversations" in screen_text(app), "the plan")
-        examiner.may_answer.clear()
-        screen.load(template("simulation"))
-        await until(pilot, lambda: screen._kind_shown == "simulation", "the other study")
-        assert "100 conversations" not in screen_text(app) and "Calculating…" in screen_text(app)
-        await quiet(pilot, screen, examiner)
-        assert "Calculating…" not in screen_text(app)
-
-
-async def test_every_character_of_a_burst_is_in_the_toml_and_in_the_form_turned_to(tmp_path: Path) -> None:
-    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await pilot.press("f2")
-        area = screen.query_one(TomlEditor)
-        await until(pilot, lambda: area.has_focus, "the cursor in the TOML")
-        area.move_cursor(area.document.end)
-        before = area.text
-        typed = "\r[providers.simulated]\rlatency = 0.x" + BACKSPACE + "25 # 1 to 6?"
-        await send_among_answers(app, pilot, screen, examiner, typed)
-        assert area.text == before + "\n[providers.simulated]\nlatency = 0.25 # 1 to 6?"
-        send(app, "\rjitter = 0.5" + F2)
-        await until(pilot, lambda: screen._kind_shown and not area.has_focus, "the form")
-        await quiet(pilot, screen, examiner)
-        assert screen.history.values["providers"]["simulated"] == {"latency": 0.25, "jitter": 0.5}
-        assert area.text == screen.history.draft.text
-
-
-async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: Path) -> None:
-    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, _):
-        row = await go_into(pilot, screen, ("batch", "name"))
+        await go_into(pilot, screen, ("batch", "name"))
         send(app, CLEAR + "Saved with every letter" + CTRL_S)
         await until(pilot, lambda: app.screen is not screen, "the dialog")
         app.screen.query_one("#path", Input).value = str(tmp_path / "mine.toml")
@@ -239,7 +205,20 @@ async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: P
         assert 'name = "Saved with every letter"' in (tmp_path / "mine.toml").read_text()
         await until(pilot, lambda: app.screen is screen, "the form")
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: text_in(row) == "A secret game", "the name as it was")
+        await until(pilot, lambda: text_in(row) == "Tide", "the name as it was")
+
+        await pilot.press("f2")
+        area = screen.query_one(TomlEditor)
+        await until(pilot, lambda: area.has_focus, "the cursor in the TOML")
+        area.move_cursor(area.document.end)
+        text = area.text
+        typed = "\r[providers.simulated]\rlatency = 0.x" + BACKSPACE + "25 # 1 to 6?"
+        await send_among_answers(app, pilot, screen, examiner, typed)
+        assert area.text == text + "\n[providers.simulated]\nlatency = 0.25 # 1 to 6?"
+        send(app, "\rjitter = 0.5" + F2)
+        await until(pilot, lambda: screen._kind_shown and not area.has_focus, "the form")
+        await quiet(pilot, screen, examiner)
+        assert screen.history.values["providers"]["simulated"] == {"latency": 0.25, "jitter": 0.5}
 
 
 async def test_letters_typed_into_the_list_of_models_stay_while_the_lists_arrive(tmp_path: Path) -> None:
@@ -336,17 +315,12 @@ async def choose_from(app: TidepoolApp, pilot: Pilot[None], field: Select[Any]) 
         assert (field.value, field.expanded, field.has_focus) == (value, False, True), (app.screen, field, keys)
 
 
-async def test_ctrl_q_ends_the_app_out_of_a_dialog(tmp_path: Path) -> None:
-    async with opened(tmp_path / "study.db") as (app, pilot):
-        await pilot.press("question_mark")
-        await until(pilot, lambda: app.screen.is_modal, "help")
-        send(app, CTRL_Q)
-        await until(pilot, lambda: app._exit, "the end")
-
-
-async def test_keys_behind_a_stuck_widget_wait_for_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keys_behind_a_stuck_dialog_wait_for_it_once_and_ctrl_q_ends_the_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(key_order, "PATIENCE_SECONDS", 0.5)
-    async with opened(tmp_path / "study.db") as (app, _pilot):
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        await press(pilot, "question_mark", until=Help)
         released = asyncio.Event()
         (app.focused or app.screen).call_later(released.wait)
         start = time.monotonic()
