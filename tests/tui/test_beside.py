@@ -21,7 +21,7 @@ async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> Non
     beside = WorkerProcess()
     try:
         first = await beside.ask(draw, CURVE, 40, 8, {})
-        assert "a curve" in first[0][0][0] and len(first) == 7
+        assert "a curve" in first[0][0][0] and len(first) == 8
         beside.kill()
         while beside.running:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

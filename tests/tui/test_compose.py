@@ -100,7 +100,7 @@ async def test_plan_and_toml_follow_the_typing_and_changes_are_taken_back(tmp_pa
         await until_seen(pilot, "30 conversations")
         assert "num_interactions = 30 # few" in screen.history.draft.text
         screen.load(template("evolution"))
-        await until_seen(pilot, "population_size")
+        await until_seen(pilot, "Population")
         screen.load(template("secret_game"))
         await until_seen(pilot, "100 conversations")
         await fill(pilot, screen, ("batch", "seed"), "77")

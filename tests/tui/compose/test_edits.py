@@ -42,7 +42,7 @@ CASES: list[tuple[Edit, str]] = [
     (Put(("agents", 0, "model"), "gpt4o_mini"), 'model = "gpt4o_mini" # shy'),
     (Put(("providers", "simulated", "latency"), 0.5), "[providers.simulated]\nlatency = 0.5"),
     (Put(("batch", "description"), "one\ntwo"), 'description = """one\ntwo"""'),
-    (Put(("agent_ids",), ["a-1"]), 'agent_ids = ["a-1"]\n\n# my study'),
+    (Put(("agent_ids",), ["a-1"]), 'agent_ids = ["a-1"]\n\n[batch]'),
     (Append(("agents",), {"name": "Cleo"}), '[[agents]]\nname = "Cleo"'),
     (Append(("entities",), {"name": "Mina", "attributes": {"age": 21}}), "attributes = {age = 21}"),
 ]

@@ -104,7 +104,7 @@ def _apply(values: Any, edit: Edit, make: Any) -> None:
         case Put(path, value):
             holder = _holder(values, path[:-1], make)
             if holder is not None:
-                holder[path[-1]] = make(value, holder)
+                _set(holder, path[-1], make(value, holder))
         case Append(path, record):
             holder = _holder(values, path[:-1], make)
             if holder is None:
@@ -133,6 +133,17 @@ def _holder(values: Any, path: KeyPath, make: Any) -> Any:
             values[key] = make({}, values, section=depth == 0, outer=depth + 1 < len(path))
         values = values[key]
     return values if isinstance(values, MutableMapping | list) else None
+
+
+def _set(holder: Any, key: Any, item: Any) -> None:
+    """A new key of a table stands behind its other keys, before the remarks that lead to the next table."""
+    if isinstance(holder, Table) and key not in holder and not isinstance(item, Table | AoT):
+        names = [name for name, inner in holder.value.body if name is not None and not isinstance(inner, Table | AoT)]
+        if names:
+            holder.value._insert_after(names[-1], key, item)
+            dict.__setitem__(holder, key, item)
+            return
+    holder[key] = item
 
 
 def _take_away(values: Any, path: KeyPath) -> None:

@@ -12,10 +12,9 @@ from pydantic import BaseModel
 
 from tidepool.engine.call import stream
 from tidepool.engine.config.cluster import Cluster
-from tidepool.engine.config.loading import declared_names
-from tidepool.engine.config.sections import Agent, Batch, Design, Limits, Providers, Service, StopWhenSure
+from tidepool.engine.config.sections import Agent, Batch, Design, Service, StopWhenSure
 from tidepool.engine.kinds import load_kind
-from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.registries import KINDS
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.compose.edits import value_at
 from tidepool.tui.app.compose.fields import UNSET, Field, Form, KeyPath, fields_of
@@ -50,8 +49,6 @@ class FieldGroup:
     folded: bool = False
     note: str = ""
     """words under its title"""
-    seldom: bool = False
-    """opened by itself alone, not together with all others"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,6 @@ def _how(own_groups: list[FieldGroup], talks: bool) -> Iterator[FieldGroup]:
     usual = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
     note = f"Live calls leave from workers of a Ray cluster. Where one key is written, the others are: {usual}. No batch keeps it."
     yield _optional("Hands on Ray", Cluster, "cluster", note)
-    yield from _providers()
 
 
 def _optional(title: str, section: type[BaseModel], name: str, note: str) -> FieldGroup:
@@ -152,19 +148,6 @@ def _placed(order: Mapping[str, Groups], fields: Iterable[Field], last: str) -> 
         ]
         for step, groups in steps.items()
     }
-
-
-def _providers() -> Iterator[FieldGroup]:
-    """What is not written for one provider is as the service has it."""
-    for name in dict.fromkeys((*PROVIDERS, *declared_names())):
-        section = Providers.type_under(name)
-        needless = {"like"} if name in PROVIDERS else set()
-        if name == "simulated":
-            needless |= {"base_url", "hosts", "api_key_env", "prices"}
-        fields = list(fields_of(section, ("providers", name), needless))
-        own = [field for field in fields if field.key not in Limits.model_fields]
-        common = [replace(field, default=UNSET) for field in fields if field.key in Limits.model_fields]
-        yield FieldGroup(f"Provider {name}", (*own, *common), folded=True, seldom=True)
 
 
 def words_of_choice(field: Field, option: str) -> str:

@@ -169,12 +169,11 @@ class FormPage(VerticalScroll, can_focus=False):
         return False
 
     async def open_all(self) -> None:
-        """Opens every group but those that are seldom wanted, or closes them all where they are open."""
+        """Opens every group, or closes them all where they are open."""
         folding = [box for box in self.boxes if box.group.folded]
-        closed = any(box.folded for box in folding if not box.group.seldom)
+        closed = any(box.folded for box in folding)
         for box in folding:
-            if not closed or not box.group.seldom:
-                await box.fold(not closed)
+            await box.fold(not closed)
 
 
 class PeopleList(TableRows[Person]):

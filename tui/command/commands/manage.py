@@ -62,6 +62,8 @@ def read_change(change: str) -> tuple[str, Any]:
 
 
 MOST = 100_000
+WHOLE = 200
+"""columns, however narrow the terminal: ids are there to be copied"""
 RIGHT = ("wave", "calls", "age", "reserved")
 OUTCOMES = {
     "told": "The process that runs the batch gives it up, and asks its calls again: `tidepool log {batch}` tells.",
@@ -99,7 +101,7 @@ def run_orders(options: argparse.Namespace) -> int:
     rows = [_cells(order) for order in shown]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     table = plain_table(names, [[row[name] for name in names] for row in rows], right=RIGHT, no_wrap=names)
-    console().print(table, crop=False)  # ids are there to be copied
+    console().print(table, width=WHOLE, crop=False)
     return 0
 
 
