@@ -94,14 +94,6 @@ def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[in
     return total, prompts, missing
 
 
-def problem_counts(connection: sqlite3.Connection, batch_number: int) -> dict[str, int]:
-    """How many problems each split has."""
-    rows = connection.execute(
-        "SELECT split, count(*) FROM problem WHERE batch_number = ? GROUP BY split ORDER BY split DESC", (batch_number,)
-    )
-    return {row[0]: row[1] for row in rows}
-
-
 SPLITS = ("judge", "search")
 """parts of the problems, in the order in which they are told"""
 GRADES = ("wrong", "missing", "right")

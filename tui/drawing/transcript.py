@@ -120,7 +120,7 @@ def _messages(talk: Transcript, width: int, words: Sequence[str], places: Mappin
         if message.thought:
             lines += _body(plain(message.thought), width, [], "thought")
         text = plain(message.content)
-        lines += _body(text, width, [*_hits(text, words), *_reveals(talk, message)], "")
+        lines += _body(text, width, [*hits_in(text, words), *_reveals(talk, message)], "")
     return lines
 
 
@@ -147,7 +147,7 @@ def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[Transcr
 
 def _message_lines(text: str, width: int, words: Sequence[str]) -> list[TranscriptLine]:
     text = plain(text)
-    return _body(text, width, _hits(text, words), "")
+    return _body(text, width, hits_in(text, words), "")
 
 
 def _reveals(talk: Transcript, message: StoredMessage) -> list[Span]:
@@ -161,7 +161,8 @@ def _reveals(talk: Transcript, message: StoredMessage) -> list[Span]:
     return spans
 
 
-def _hits(text: str, words: Sequence[str]) -> list[Span]:
+def hits_in(text: str, words: Sequence[str]) -> list[Span]:
+    """Where the words occur, whatever their case."""
     folded = text.casefold()
     spans: list[Span] = []
     if len(folded) != len(text):

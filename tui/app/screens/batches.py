@@ -155,14 +155,10 @@ def _with_studies(connection: sqlite3.Connection, path: Path) -> list[BatchLine]
 
 def detail(batch: BatchLine) -> Content:
     """On the batch under the cursor: what it came to, what it took, and what can be done."""
-    note = (
-        f"study of {batch.cells:,} batches"
-        if batch.cells
-        else f"cell of study {batch.study_id}"
-        if batch.study_id
-        else ""
-    )
-    first = f"{batch.id} · {f'{note} · ' if note else ''}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
+    note = f"study of {batch.cells:,} batches · " if batch.cells else ""
+    if batch.study_id:
+        note = f"cell of study {batch.study_id} · "
+    first = f"{batch.id} · {note}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
     if batch.failed:
         first += f" · {count(batch.failed)} calls failed"
     if batch.simulated:
@@ -176,11 +172,7 @@ def detail(batch: BatchLine) -> Content:
 def _advice(batch: BatchLine) -> list[tuple[str, str] | str]:
     reason = one_line(batch.reason or "")
     if batch.cells and status_of(batch) in ("completed", "in_progress"):
-        return [
-            "→ shows its cells, enter what came out"
-            if batch.status == "completed"
-            else "→ shows its cells, enter watches them"
-        ]
+        return ["→ shows its cells, enter opens them"]
     match status_of(batch):
         case "interrupted":
             return [("interrupted", "$state-retried"), f" ({reason or 'its process died'}): u goes on where it stopped"]
@@ -191,6 +183,4 @@ def _advice(batch: BatchLine) -> list[tuple[str, str] | str]:
             return ["enter watches it"]
         case "paused":
             return ["paused: p lets it go on"]
-        case "pending":
-            return ["about to start"]
     return [f"{reason or one_line(batch.description)}"]

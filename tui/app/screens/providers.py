@@ -109,7 +109,7 @@ class ProvidersScreen(ModeScreen):
     BINDINGS = [
         Binding("t", "test", "Test call", tooltip="one short question to a model; asks where it costs"),
         Binding("r", "ask_again", "Ask again", tooltip="for models, and whether servers answer"),
-        Binding("tab", "next_panel", "Panel", tooltip="the list, its models, what is known of it"),
+        Binding("tab", "next_panel", "Panel", tooltip="its models, what is known of it"),
         Binding("slash", "search", "Search", key_display="/", tooltip="among the models", priority=True),
         Binding("escape", "back", "Back to the list", show=False),
     ]
@@ -220,16 +220,9 @@ class ProvidersScreen(ModeScreen):
                 self._ask(name, automatic=name != self.card.name)
 
     def action_next_panel(self) -> None:
-        """The providers, their models, what is known of them, and around again."""
-        strip = self.query_one(PanelStrip)
-        if self.roll.has_focus:
-            strip.choose("panel-models")
+        self.query_one(PanelStrip).choose_next()
+        if self.query_one("#panel-models").has_class("-chosen"):
             self.query_one(ModelTable).focus()
-        elif self.query_one(ModelTable).has_focus or self.query_one("#words", Input).has_focus:
-            strip.choose("panel-about")
-            self.query_one("#about", ReadingPane).focus()
-        else:
-            self.roll.focus()
 
     def action_search(self) -> None:
         self.query_one(PanelStrip).choose("panel-models", focus=False)

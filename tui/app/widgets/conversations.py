@@ -23,7 +23,8 @@ from tidepool.tui.app.transcript_sources import TranscriptFilter, TranscriptSour
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import PagedRows, Piece, column, marked_name
 from tidepool.tui.app.widgets.transcript import TranscriptPane
-from tidepool.tui.drawing.text import count, one_line
+from tidepool.tui.drawing.text import count, marked, one_line
+from tidepool.tui.drawing.transcript import hits_in
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -91,7 +92,7 @@ class ConversationList(PagedRows):
         self.refresh()
         self.cursor = 0
         self.scroll_home(animate=False)
-        self.post_message(self.Highlighted(self, 0))
+        self.post_message(self.Highlighted(self))
 
     def empty_text(self) -> str:
         return "nothing found" if self._hits is not None else "nothing fits"
@@ -103,28 +104,14 @@ class ConversationList(PagedRows):
             return [("      …", "dim")] if head is None else self.source.row(number, head)
         hit = self._hits[index]
         turn = f"{hit.turn}" if hit.turn is not None else ""
-        text = one_line(hit.excerpt)
+        text = one_line(hit.excerpt)[: max(10, width)]
         name, style = marked_name(hit.speaker, self.source.places)
         return [
             (f"{hit.sequence_number:>7,} ", "dim"),
             column(turn, 3, "dim", right=True),
             column(name, 12, style),
-            *_marked(text[: max(10, width)], self.words),
+            *((text[start:end], style) for start, end, style in marked((0, len(text)), hits_in(text, self.words))),
         ]
-
-
-def _marked(text: str, words: Sequence[str]) -> list[Piece]:
-    folded = text.casefold()
-    if len(folded) != len(text):
-        return [(text, "")]
-    places = sorted((folded.find(word), word) for word in words if folded.find(word) >= 0)
-    pieces: list[Piece] = []
-    at = 0
-    for place, word in places:
-        if place >= at:
-            pieces += [(text[at:place], ""), (text[place : place + len(word)], "hit")]
-            at = place + len(word)
-    return [*pieces, (text[at:], "")]
 
 
 TYPING_SECONDS = 0.15

@@ -29,6 +29,16 @@ def column(text: str, width: int, style: str = "", *, right: bool = False) -> Pi
     return fitted(text, width, right=right) + " ", style
 
 
+class RowsMessage(Message):
+    def __init__(self, rows: "Rows") -> None:
+        super().__init__()
+        self.rows = rows
+
+    @property
+    def control(self) -> "Rows":
+        return self.rows
+
+
 class Rows(ScrollView, can_focus=True):
     BINDINGS = [
         Binding("up,k", "step(-1)", "Up", show=False),
@@ -57,28 +67,14 @@ class Rows(ScrollView, can_focus=True):
     follows_end = True
     """without a cursor: stays at the end, where it was there"""
 
-    @dataclass
-    class Highlighted(Message):
+    class Highlighted(RowsMessage):
         """The cursor stands on another row."""
-
-        rows: "Rows"
-        index: int
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, Rows.Highlighted) and message.rows is self.rows
 
-        @property
-        def control(self) -> "Rows":
-            return self.rows
-
-    @dataclass
-    class Opened(Message):
-        rows: "Rows"
-        index: int
-
-        @property
-        def control(self) -> "Rows":
-            return self.rows
+    class Opened(RowsMessage):
+        """The row under the cursor was chosen."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -196,7 +192,7 @@ class Rows(ScrollView, can_focus=True):
         top = self._header_height - round(self.scroll_offset.y)
         for index in (before, cursor):
             self.refresh(Region(0, index + top, self.size.width, 1))
-        self.post_message(self.Highlighted(self, cursor))
+        self.post_message(self.Highlighted(self))
 
     def _show(self, index: int) -> None:
         first, last = self.rows_in_view
@@ -214,7 +210,7 @@ class Rows(ScrollView, can_focus=True):
             already = index == self.cursor
             self.cursor = index
             if event.chain == 2 and already:
-                self.post_message(self.Opened(self, index))
+                self.post_message(self.Opened(self))
 
     def header_clicked(self, x: int) -> None:
         """A subclass may sort."""
@@ -245,7 +241,7 @@ class Rows(ScrollView, can_focus=True):
 
     def action_open(self) -> None:
         if self.count and self.has_cursor:
-            self.post_message(self.Opened(self, self.cursor))
+            self.post_message(self.Opened(self))
 
 
 class PagedRows(Rows):

@@ -101,7 +101,9 @@ def run_orders(options: argparse.Namespace) -> int:
     rows = [_cells(order) for order in shown]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     table = plain_table(names, [[row[name] for name in names] for row in rows], right=RIGHT, no_wrap=names)
-    console().print(table, width=WHOLE, crop=False)
+    out = console()
+    out.width = WHOLE
+    out.print(table)
     return 0
 
 

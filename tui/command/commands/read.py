@@ -131,22 +131,11 @@ def _show_answers(options: argparse.Namespace) -> None:
         genome = None if options.genome is None else genome_named(connection, batch, options.genome)
         answers = found_answers(connection, batch, AnswerFilter(problem=options.problem, split=options.split), genome)
         if genome is None and not answers.answers:
-            raise NotFound(_unasked(connection, batch, options.problem, options.split))
+            raise NotFound(f"Nobody of batch {batch['id']} was asked problem {options.problem}: they count from 0.")
     if options.json:
         echo_json(answers.as_json())
     else:
         print_blocks(console(), (genome_blocks if genome else problem_blocks)(answers, full=options.full))
-
-
-def _unasked(connection: sqlite3.Connection, batch: sqlite3.Row, problem: int, split: str | None) -> str:
-    from tidepool.storage.queries.learning import problem_counts
-
-    there = {
-        name: count for name, count in problem_counts(connection, batch["number"]).items() if split in (None, name)
-    }
-    text = ", ".join(f"0 to {count - 1} (--split {name})" for name, count in there.items())
-    known = f"It has the problems {text}." if text else "It has no such problems."
-    return f"Nobody of batch {batch['id']} was asked problem {problem}{f' of {split}' if split else ''}. {known}"
 
 
 def _evolution(connection: sqlite3.Connection, reference: str, contents: str) -> sqlite3.Row:
