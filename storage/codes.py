@@ -34,9 +34,7 @@ class GameSide(NamedTuple):
     side: int
     agent: str
     revealed: bool
-    detector: str | None
     verdict: bool | None
-    details: str | None
 
     @property
     def place(self) -> Place:
@@ -60,7 +58,7 @@ def codes(connection: sqlite3.Connection, batch_number: int) -> list[StoredCode]
 
 def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSide]:
     rows = connection.execute(
-        "SELECT unit_id, side, agent, revealed, detector, verdict, details FROM outcome "
+        "SELECT unit_id, side, agent, revealed, verdict FROM outcome "
         "WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, side",
         unit_range(batch_number, 1),
     )

@@ -4,7 +4,6 @@ Sides of a talk are alike, sides of a linked game too. Tables are drawn by numpy
 report works out. One row goes all the way: drawn and counted as a batch's are.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -13,8 +12,8 @@ from typing import Any
 import numpy
 
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.coding.estimates import Share, TwoGroups, corrected, rating_difference, two_groups
-from tidepool.engine.coding.sample import ANY, CodeBook, Frame, draw_sample
+from tidepool.engine.coding.estimates import Share, TwoGroups, corrected, two_groups
+from tidepool.engine.coding.sample import DETECTORS, CodeBook, Frame, draw_sample
 from tidepool.engine.coding.statistics import coding_of
 from tidepool.engine.inference.distributions import student_quantile
 from tidepool.engine.inference.intervals import Interval, wilson
@@ -31,7 +30,6 @@ def prove() -> Iterator[Measurement]:
         yield from _rates(random, rate)
     yield from _linked_games(random)
     yield from _as_a_batch(random)
-    yield from _ratings(random)
 
 
 def _covered(name: str, hits: list[bool], note: str = "") -> Measurement:
@@ -168,7 +166,7 @@ def _as_a_batch(random: numpy.random.Generator) -> Iterator[Measurement]:
     for table, called in enumerate(raw(found)):
         verdict, truth = found.verdict[table], found.truth[table]
         verdicts = {(talk, side): bool(verdict[talk, side]) for talk in range(len(truth)) for side in (0, 1)}
-        frame = Frame({place: f"{sum(place) % 3}" for place in verdicts}, {ANY: verdicts}, {})
+        frame = Frame({place: f"{sum(place) % 3}" for place in verdicts}, {DETECTORS: verdicts}, {})
         sample = draw_sample(frame, 100, Random(table))
         codes = {one.place: "yes" if truth[one.place] else "no" for one in sample.chosen}
         statistics = {
@@ -185,24 +183,6 @@ def _as_a_batch(random: numpy.random.Generator) -> Iterator[Measurement]:
 
 
 def _alone(frame: Frame, name: str) -> dict[str, Interval]:
-    own = [frame.verdicts[ANY][place] for place, agent in frame.agents.items() if agent == name]
+    own = [frame.verdicts[DETECTORS][place] for place, agent in frame.agents.items() if agent == name]
     low, high = wilson(sum(own) / len(own), len(own))
     return {"times_revealed_secret_ci95": (100 * low, 100 * high)}
-
-
-def _ratings(random: numpy.random.Generator) -> Iterator[Measurement]:
-    """People rate from 1 to 5; the judge is half a point too kind and slips by one now and then."""
-    hits: dict[str, list[bool]] = {"judge − coders": [], "corrected mean rating": []}
-    people = numpy.clip(numpy.round(random.normal(2.6, 1.0, (TABLES, 600))), 1, 5)
-    moved = random.choice([-1, 0, 1], p=[0.1, 0.35, 0.55], size=people.shape)
-    judge = numpy.clip(people + moved, 1, 5)
-    truth, gap = float(people.mean()), float((judge - people).mean())
-    for own, given in zip(people, judge, strict=True):
-        coded = [(6.0, float(rating - code)) for rating, code in zip(given[:100], own[:100], strict=True)]
-        mean, reach = float(given.mean()), 1.96 * float(given.std()) / math.sqrt(len(given))
-        told = rating_difference(coded, mean, (mean - reach, mean + reach), (1, 5))
-        assert told and told.difference_ci95 and told.corrected_mean_ci95
-        hits["judge − coders"].append(told.difference_ci95[0] <= gap <= told.difference_ci95[1])
-        hits["corrected mean rating"].append(told.corrected_mean_ci95[0] <= truth <= told.corrected_mean_ci95[1])
-    for name, seen in hits.items():
-        yield _covered(f"{name}, 100 coded of 600", seen)

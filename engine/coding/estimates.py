@@ -1,4 +1,4 @@
-"""Shares and ratings of a coded sample, weighted back to the batch, with intervals at 95 %; agreement of coders.
+"""Shares of a coded sample, weighted back to the batch, with intervals at 95 %; agreement of coders.
 
 A corrected rate is post-stratified on the verdict: the share called positive times the share of those that are, and the rest
 likewise. Wilson's limits of its parts are joined by MOVER (Zou and Donner): the distance of a sum from its limit is the root of
@@ -15,11 +15,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
-from tidepool.engine.inference.contrasts import student
 from tidepool.engine.inference.intervals import Interval, wilson
-from tidepool.engine.inference.typed import Statistics
 
 LEAST_SEEN = 0.2
 """sensitivity + specificity − 1 below which an instrument says next to nothing"""
@@ -121,38 +118,3 @@ def _distance(first: str | float, second: str | float) -> float:
     if isinstance(first, str) or isinstance(second, str):
         return float(first != second)
     return (first - second) ** 2
-
-
-@dataclass(frozen=True)
-class RatingDifference(Statistics):
-    """Judge − coders, weighted back to the batch."""
-
-    coded: int
-    difference: float
-    difference_ci95: Interval | None
-    mean: float
-    """the judge's, of all its ratings"""
-    mean_ci95: Interval | None
-    corrected_mean: float
-    corrected_mean_ci95: Interval | None
-
-
-def rating_difference(
-    coded: Sequence[tuple[float, float]], judge: float, interval: Interval | None, scale: Interval
-) -> RatingDifference:
-    """From the weight of each side and judge less coders. `judge` is the mean of all its ratings, with its interval.
-
-    The difference has Student's interval. The corrected mean is the judge's less the difference, their limits joined by MOVER.
-    """
-    weights, gaps = zip(*coded, strict=True)
-    difference = fmean(gaps, weights)
-    spread = sum((gap - difference) ** 2 for gap in gaps) / max(1, len(gaps) - 1)
-    variance = spread * sum(weight**2 for weight in weights) / sum(weights) ** 2
-    limits = student("t", len(gaps), difference, variance, len(gaps) - 1).interval
-    joint_limits = None
-    if limits is not None and interval is not None:
-        reach = limits[1] - difference
-        low = judge - difference - math.hypot(judge - interval[0], reach)
-        high = judge - difference + math.hypot(interval[1] - judge, reach)
-        joint_limits = max(scale[0], low), min(scale[1], high)
-    return RatingDifference(len(gaps), difference, limits, judge, interval, judge - difference, joint_limits)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.coding.statistics import LEAST_OF_AN_AGENT, Accuracy, CodedSides, CorrectedRate
-from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, Number, Words, table
+from tidepool.engine.reports.blocks import Block, Cell, Estimate, Number, Words, table
 
 METHOD = (
     "Weighted back to the batch. Limits of shares are Wilson's; joined by MOVER for corrected rates (post-stratified on the "
@@ -35,9 +35,7 @@ def _blocks(coded: CodedSides) -> Iterator[Block]:
     title = f"the sample, by verdict of the {coded.instrument}"
     yield table(title, ("stratum", "sides of the batch", "sampled", "coded"), rows)
     yield from _coders(coded)
-    if coded.instruments is None:
-        yield from _ratings(coded)
-    else:
+    if coded.instruments is not None:
         yield from _rates(coded)
         yield from _instruments(coded.instruments)
 
@@ -94,19 +92,3 @@ def _instruments(coded: Mapping[str, Accuracy]) -> Iterator[Block]:
     )
     yield table("instruments against the coders", columns, rows)
     yield Words(METHOD, "quiet")
-
-
-def _ratings(coded: CodedSides) -> Iterator[Block]:
-    row = coded.ratings
-    if row is None:
-        yield Words("No corrected mean yet: no rating is coded.", "quiet")
-        return
-    difference = Estimate(row.difference, row.difference_ci95, 2, signed=True)
-    yield Headline("judge − coders", difference, f"{row.coded:,} coded")
-    yield Headline("mean rating, the judge's", Estimate(row.mean, row.mean_ci95, 2))
-    yield Headline("mean rating, corrected", Estimate(row.corrected_mean, row.corrected_mean_ci95, 2))
-    yield Words(
-        "The difference is a weighted mean with Student's interval; the corrected mean is the judge's less the "
-        "difference, their limits joined by MOVER.",
-        "quiet",
-    )

@@ -8,7 +8,7 @@ the file, made larger or drawn anew; no code is lost by it."""
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -18,7 +18,7 @@ from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
 from tidepool.storage import codes as rows
 from tidepool.storage.batches import find_batch, refuse_running
-from tidepool.storage.codes import GameSide, Place, put_sample
+from tidepool.storage.codes import Place, put_sample
 from tidepool.storage.file import reading
 from tidepool.storage.queries.conversations import ratings_by_unit
 from tidepool.storage.queries.summary import finding
@@ -88,7 +88,7 @@ def _number(word: str) -> float | None:
 
 QUESTION = "Did this side give its secret away, in whatever way?"
 POSITIVE, NEGATIVE, RATED = "positive", "negative", "rated"
-JUDGE, ANY = "judge", "all detectors"
+JUDGE, DETECTORS = "judge", "detectors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Frame:
     agents: Mapping[Place, str]
     """of all sides that can be drawn"""
     verdicts: Mapping[str, Mapping[Place, bool]]
-    """of a game: by the name of a detector, `all detectors` or `judge`"""
+    """of a game: `detectors`, and where one was asked `judge`"""
     ratings: Mapping[Place, float]
     """a judge's, of a simulation"""
     missing: int = 0
@@ -105,7 +105,7 @@ class Frame:
     def stratum(self, place: Place) -> str:
         if place in self.ratings:
             return RATED
-        return POSITIVE if self.verdicts[ANY][place] else NEGATIVE
+        return POSITIVE if self.verdicts[DETECTORS][place] else NEGATIVE
 
     def strata(self) -> dict[str, int]:
         """How many sides of the batch are in each."""
@@ -133,29 +133,10 @@ def code_book(batch: Mapping[str, Any]) -> CodeBook:
 
 def _game(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
     sides = rows.game_sides(connection, batch["number"])
-    verdicts = {ANY: {side.place: side.revealed for side in sides}}
-    hits = {side.place: frozenset(hits_of(side)) for side in sides}
-    for name in sorted(frozenset().union(*hits.values())):
-        verdicts[name] = {place: name in names for place, names in hits.items()}
+    verdicts = {DETECTORS: {side.place: side.revealed for side in sides}}
     if judged := {side.place: side.verdict for side in sides if side.verdict is not None}:
         verdicts[JUDGE] = judged
     return Frame({side.place: side.agent for side in sides}, verdicts, {})
-
-
-def hits_of(side: GameSide) -> Iterator[str]:
-    """The detectors that found the secret; of a side whose details were not kept, the first that did."""
-    try:
-        details = json.loads(side.details) if side.details else None
-    except (ValueError, RecursionError):
-        details = None
-    hits = details.get("hits") if isinstance(details, dict) else details
-    if not isinstance(hits, list):
-        if side.revealed and side.detector:
-            yield side.detector
-        return
-    for hit in hits:
-        if isinstance(hit, dict) and isinstance(hit.get("detector"), str) and not hit.get("uncertain"):
-            yield hit["detector"]
 
 
 def _rated(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:

@@ -7,8 +7,20 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from tidepool.engine.coding.estimates import RatingDifference, Share, corrected, kappa, rating_difference, two_groups
-from tidepool.engine.coding.sample import ANY, NO, UNCLEAR, YES, CodeBook, Frame, Sample, code_book, frame_of, sample_of
+from tidepool.engine.coding.estimates import Share, corrected, kappa, two_groups
+from tidepool.engine.coding.sample import (
+    DETECTORS,
+    JUDGE,
+    NO,
+    UNCLEAR,
+    YES,
+    CodeBook,
+    Frame,
+    Sample,
+    code_book,
+    frame_of,
+    sample_of,
+)
 from tidepool.engine.inference.intervals import Interval, in_percent
 from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.codes import Place, anybody_coded, codes
@@ -74,15 +86,13 @@ class TwoCoders(Statistics):
 
 @dataclass(frozen=True)
 class CodedSides(Statistics):
-    LEFT_OUT = frozenset({"instruments", "corrected", "agents", "ratings"})
+    LEFT_OUT = frozenset({"instruments", "corrected", "agents"})
 
     instrument: str
     """by whose verdicts the sample was drawn"""
     sample: int
     coded: int
     """of the sample, by anybody"""
-    unclear: int
-    """of those, left out: nobody can tell, or coders are even"""
     without_verdict: int
     """of the batch; they cannot be drawn"""
     outdated: bool
@@ -90,10 +100,12 @@ class CodedSides(Statistics):
     strata: Mapping[str, Stratum]
     coders: Mapping[str, CoderCounts]
     agreement: tuple[TwoCoders, ...]
+    """of a simulation also with its judge"""
+    unclear: int = 0
+    """of the coded sides, left out of rates: nobody can tell, or coders are even"""
     instruments: Mapping[str, Accuracy] | None = None
     corrected: CorrectedRate | None = None
     agents: Mapping[str, CorrectedRate] | None = None
-    ratings: RatingDifference | None = None
 
 
 def with_coding(connection: sqlite3.Connection, batch: Mapping[str, Any], statistics: dict[str, Any]) -> dict[str, Any]:
@@ -123,14 +135,13 @@ def coding_of(
     for own_codes in coders.values():
         for place, code in own_codes.items():
             by_place[place].append(code)
-    if codebook.scale:
-        measures = _ratings(sample, frame, codebook, by_place, statistics)
-    else:
-        measures = _rates(sample, frame, by_place, statistics)
+    compared = dict(sorted(coders.items()))
+    if codebook.scale:  # the judge is one more coder
+        compared[JUDGE] = {place: f"{rating:g}" for place, rating in frame.ratings.items() if place in by_place}
     strata = {item.place: item.stratum for item in sample.chosen}
     sampled, coded = Counter(strata.values()), Counter(strata[place] for place in by_place)
     return CodedSides(
-        instrument="judge" if codebook.scale else "detectors",
+        instrument=JUDGE if codebook.scale else DETECTORS,
         sample=len(sample.chosen),
         coded=len(by_place),
         without_verdict=frame.missing,
@@ -140,8 +151,8 @@ def coding_of(
             name: CoderCounts(len(own_codes), dict(sorted(Counter(own_codes.values()).items())))
             for name, own_codes in sorted(coders.items())
         },
-        agreement=tuple(_agreement(codebook, coders)),
-        **measures,
+        agreement=tuple(_agreement(codebook, compared)),
+        **({} if codebook.scale else _rates(sample, frame, by_place, statistics)),
     )
 
 
@@ -221,7 +232,9 @@ def _corrected_rate(
 ) -> CorrectedRate | None:
     """Of the batch, or of one agent; None where a group of its sides is not coded at all. `raw` is the interval, in
     percent, of the share that the detectors call positive."""
-    verdicts = {place: said for place, said in frame.verdicts[ANY].items() if agent in (None, frame.agents[place])}
+    verdicts = {
+        place: said for place, said in frame.verdicts[DETECTORS].items() if agent in (None, frame.agents[place])
+    }
     rows = [(side.weight, verdicts[side.place], side.yes) for side in coded if side.place in verdicts]
     positives = sum(verdicts.values())
     if (groups := two_groups(positives, len(verdicts) - positives, rows)) is None:
@@ -230,51 +243,23 @@ def _corrected_rate(
     return CorrectedRate(len(rows), 100 * groups.called, raw, 100 * groups.rate, limits)
 
 
-# -- ratings of a simulation ---------------------------------------------------------------------------------
-
-
-def _ratings(
-    sample: Sample,
-    frame: Frame,
-    codebook: CodeBook,
-    codes: Mapping[Place, Sequence[str]],
-    statistics: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Several coders' ratings of a side count as their mean."""
-    coded: list[tuple[float, float]] = []
-    unclear = 0
-    for item in sample.chosen:
-        values = [rating for code in codes.get(item.place, ()) if (rating := _rating(codebook, code)) is not None]
-        if values and item.place in frame.ratings:
-            coded.append((item.weight, frame.ratings[item.place] - sum(values) / len(values)))
-        elif item.place in codes:
-            unclear += 1
-    if not coded:
-        return {"unclear": unclear}
-    mean = sum(frame.ratings.values()) / len(frame.ratings)
-    interval = _interval(statistics, "judgements", "ci95")
-    return {"unclear": unclear, "ratings": rating_difference(coded, mean, interval, codebook.scale or (0.0, 1.0))}
-
-
-def _rating(codebook: CodeBook, code: str) -> float | None:
-    """None: unclear, or in a stranger's file no code at all."""
-    parsed = codebook.read(code)
-    return None if parsed in (None, UNCLEAR) else float(str(parsed))
-
-
 # -- agreement -----------------------------------------------------------------------------------------------
 
 
 def _agreement(codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]]) -> Iterator[TwoCoders]:
     """Ratings are compared where both gave one; of codes, unclear is one of them."""
-
-    def read(code: str) -> str | float | None:
-        return _rating(codebook, code) if codebook.scale else code
-
-    for first, second in combinations(sorted(coders), 2):
+    for first, second in combinations(coders, 2):
         common = [place for place in coders[first] if place in coders[second]]
-        codes = [(read(coders[first][place]), read(coders[second][place])) for place in common]
+        codes = [(_read(codebook, coders[first][place]), _read(codebook, coders[second][place])) for place in common]
         both = [(a, b) for a, b in codes if a is not None and b is not None]
         if both:
             agree = 100 * sum(a == b for a, b in both) / len(both)
             yield TwoCoders((first, second), len(both), agree, kappa(both) if len(both) >= LEAST_PAIRED else None)
+
+
+def _read(codebook: CodeBook, code: str) -> str | float | None:
+    """A rating as a number; None: unclear, or in a stranger's file no rating at all."""
+    if codebook.scale is None:
+        return code
+    parsed = codebook.read(code)
+    return None if parsed in (None, UNCLEAR) else float(str(parsed))

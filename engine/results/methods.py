@@ -238,11 +238,9 @@ def _coding(coding: Any) -> Iterator[str]:
             f"verdicts; {coded['unclear']:,} that stayed unclear, or on which coders were even, "
             f"{'was' if coded['unclear'] == 1 else 'were'} left out."
         )
-        pairs = [pair for pair in coded["agreement"] if pair["kappa"] is not None]
-        for pair in pairs[:MOST_FAILURES]:
-            yield f"Cohen's κ of {listing(pair['coders'])} was {pair['kappa']:.2f} over {pair['both']:,} {unit}."
-        if len(pairs) > MOST_FAILURES:
-            yield f"Those of {counted(len(pairs) - MOST_FAILURES, 'further pair')} are in the statistics."
+        for pair in coded["agreement"]:
+            if pair["kappa"] is not None:
+                yield f"Cohen's κ of {listing(pair['coders'])} was {pair['kappa']:.2f} over {pair['both']:,} {unit}."
         accuracies = [
             f"{name}: sensitivity {row['sensitivity_percentage']:.1f} %, specificity {row['specificity_percentage']:.1f} %"
             for name, row in (coded.get("instruments") or {}).items()
@@ -255,10 +253,6 @@ def _coding(coding: Any) -> Iterator[str]:
                 f"By the verdicts of the {coded['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
                 f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
             )
-        if rated := coded.get("ratings"):
-            names = ("difference", "mean", "corrected_mean")
-            difference, mean, corrected = (text_of(Estimate(rated[name], rated[f"{name}_ci95"], 2)) for name in names)
-            yield f"Judge less coders was {difference}; the judge's mean rating of {mean} is {corrected} without that difference."
 
 
 def _share(row: Mapping[str, Any], name: str) -> str:

@@ -1,7 +1,6 @@
 """Coding one by one: committed at once, taken up again, taken back; blinded; several coders, growing samples, CSV."""
 
 import csv
-import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -13,13 +12,12 @@ from tests.engine.coding.coded import code_all, played_game, played_simulation
 from tests.storage.test_plain_text import steers
 from tests.support.all_kinds import file_of_all_kinds
 from tests.support.poison import POISON
-from tidepool.engine.coding.sample import CodeBook, hits_of
+from tidepool.engine.coding.sample import CodeBook
 from tidepool.engine.coding.session import CodingSession, ImportCounts, coder_name, key_of, read_codes, write_sample
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.results.summary import summarise
-from tidepool.storage.codes import GameSide
 
 
 @pytest.fixture(scope="module")
@@ -138,15 +136,6 @@ def test_what_cannot_be_coded_is_told(path: Path, tmp_path: Path) -> None:
         CodingSession(other, "20faf7356319", "ann")
     subject = CodingSession(other, "0c13f5c60828", "ann").subject()
     assert subject is not None and subject.secret
-
-
-def test_every_detector_that_hit_counts_and_without_details_the_first() -> None:
-    side = GameSide(1, 0, "Ada", True, "exact", None, None)
-    assert list(hits_of(side)) == ["exact"] and list(hits_of(side._replace(revealed=False))) == []
-    hits = [{"detector": "exact"}, {"detector": "fuzzy", "uncertain": True}, {"detector": "judge"}, 7]
-    for details in (json.dumps(hits), json.dumps({"hits": hits})):
-        assert list(hits_of(side._replace(details=details))) == ["exact", "judge"]
-    assert list(hits_of(side._replace(details="{no json"))) == ["exact"]
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,14 @@
 
 import json
 from collections import Counter
-from math import hypot
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
-from scipy.stats import t
 
 from tests.engine.coding.coded import code_all, played_game, played_simulation
+from tidepool.engine.coding.estimates import kappa
 from tidepool.engine.exports.export import export_batch
 
 
@@ -74,7 +73,7 @@ def test_the_sample_is_drawn_by_verdict_with_one_side_a_talk(
     coded = [side for side in sides if side.codes]
     assert found["coded"] == len(coded) == 70 and found["unclear"] == sum(side.code == "unclear" for side in coded)
     assert {name: row["coded"] for name, row in found["coders"].items()} == {"ann": 70, "bob": 60, "cy": 40}
-    assert set(found["instruments"]) == {"all detectors", "exact", "judge"}
+    assert set(found["instruments"]) == {"detectors", "judge"}
 
 
 def test_the_corrected_rates(game: tuple[dict[str, Any], dict[str, Any]], sides: list[Side]) -> None:
@@ -104,30 +103,20 @@ def test_the_corrected_rates(game: tuple[dict[str, Any], dict[str, Any]], sides:
         assert told["corrected_ci95"] == pytest.approx(limits)
 
 
-def test_a_simulation_s_ratings(tmp_path: Path) -> None:
+def test_a_simulation_s_judge_is_one_more_coder(tmp_path: Path) -> None:
     path = played_simulation(tmp_path / "study.db")
     for coder in ("ann", "bob"):
         code_all(path, coder, size=40, choices=("4", "2", "3"))
     results, analysis = exported(path, tmp_path)
-    told = analysis["coding"]["sides"]["ratings"]
-    sample = results["findings"]["coding.sides"]
+    told = {tuple(pair["coders"]): pair for pair in analysis["coding"]["sides"]["agreement"]}
+    assert set(told) == {("ann", "bob"), ("ann", "judge"), ("bob", "judge")}
     ratings = {(u["sequence_number"], j["place"] - 1): j["rating"] for u in results["units"] for j in u["judgements"]}
-    gaps = []
-    for number, side, _, weight in sample["chosen"]:
-        unit = next(unit for unit in results["units"] if unit["sequence_number"] == number)
-        gaps.append(ratings[number, side] - numpy.mean([float(code["code"]) for code in unit["codes"]]))
-        assert weight == pytest.approx(len(ratings) / 40)
-    mean = float(numpy.mean(gaps))
-    reach = t.ppf(0.975, len(gaps) - 1) * float(numpy.std(gaps, ddof=1)) / len(gaps) ** 0.5
-    assert told["difference"] == pytest.approx(mean) and told["difference_ci95"] == pytest.approx(
-        (mean - reach, mean + reach)
-    )
-    judged = analysis["judgements"]
-    given = [rating for rating in ratings.values() if rating is not None]
-    assert told["mean"] == pytest.approx(numpy.mean(given)) == pytest.approx(judged["mean"])
-    low = told["mean"] - mean - hypot(told["mean"] - judged["ci95"][0], reach)
-    high = told["mean"] - mean + hypot(judged["ci95"][1] - told["mean"], reach)
-    assert told["corrected_mean"] == pytest.approx(told["mean"] - mean)
-    assert told["corrected_mean_ci95"] == pytest.approx((max(1, low), min(5, high)))
-    (agreement,) = analysis["coding"]["sides"]["agreement"]
-    assert agreement["both"] == 40 and -1 <= agreement["kappa"] <= 1
+    pairs = [
+        (float(code["code"]), ratings[unit["sequence_number"], code["side"]])
+        for unit in results["units"]
+        for code in unit["codes"]
+        if code["coder"] == "ann"
+    ]
+    assert told["ann", "judge"]["both"] == len(pairs) == 40
+    assert told["ann", "judge"]["agree_percentage"] == pytest.approx(100 * sum(a == b for a, b in pairs) / 40)
+    assert told["ann", "judge"]["kappa"] == pytest.approx(kappa(pairs))

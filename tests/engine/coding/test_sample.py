@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from tidepool.engine.coding.sample import ANY, NEGATIVE, POSITIVE, Frame, Sample, draw_sample
+from tidepool.engine.coding.sample import DETECTORS, NEGATIVE, POSITIVE, Frame, Sample, draw_sample
 
 
 def frame(talks: int, positive: float = 0.2, seed: int = 1) -> Frame:
     random = Random(seed)
     verdicts = {(talk, side): random.random() < positive for talk in range(1, talks + 1) for side in (0, 1)}
-    return Frame(dict.fromkeys(verdicts, "Ada"), {ANY: verdicts}, {})
+    return Frame(dict.fromkeys(verdicts, "Ada"), {DETECTORS: verdicts}, {})
 
 
 def test_half_is_positive_and_no_talk_is_asked_twice_and_weights_add_up_to_the_batch() -> None:
@@ -51,6 +51,6 @@ def test_what_one_verdict_lacks_the_other_gives(
     positives: int, negatives: int, size: int, expected: tuple[int, int]
 ) -> None:
     verdicts = {(talk, 0): talk < positives for talk in range(positives + negatives)}
-    drawn = draw_sample(Frame(dict.fromkeys(verdicts, "Ada"), {ANY: verdicts}, {}), size, Random(1)).chosen
+    drawn = draw_sample(Frame(dict.fromkeys(verdicts, "Ada"), {DETECTORS: verdicts}, {}), size, Random(1)).chosen
     counts = Counter(one.stratum for one in drawn)
     assert (counts[POSITIVE], counts[NEGATIVE]) == expected
