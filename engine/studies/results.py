@@ -15,7 +15,7 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import matched, stratified
 from tidepool.engine.inference.effects import CellBatch, CellMean, cell_mean, tables_of
-from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.grouped import numpy, places_in
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
@@ -81,7 +81,8 @@ class Results:
             self.values(connection, dict(batch), section) for batch, section in zip(batches, sections, strict=True)
         ]
         compare = partial(_difference, measures[0])
-        return pairwise([batch["id"] for batch in batches], values, compare, measures[0].words)
+        words = f"{measures[0].words}, {unit}" if (unit := measures[0].unit) else measures[0].words
+        return pairwise([batch["id"] for batch in batches], values, compare, words)
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
         """Blocks for several summaries in place of their figures side by side; none: the figures are shown."""
@@ -168,27 +169,43 @@ def _measure_blocks(measures: Mapping[str, Mapping[str, Any]]) -> Iterator[Block
 
 
 def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> dict[str, Any] | None:
-    """Unit by unit where the same met in both, else as two samples."""
-    by_unit = [dict(zip(one.talks, one.by_talk[measure.name], strict=True)) for one in (first, second)]
-    known = [{unit: value for unit, value in one.items() if value is not None} for one in by_unit]
+    """Unit by unit where the same met in both, else as two samples; clustered by what links units."""
+    batches = (first, second)
+    known = [
+        {unit: value for unit, value in zip(one.talks, one.by_talk[measure.name], strict=True) if value is not None}
+        for one in batches
+    ]
     both = [unit for unit in known[0] if unit in known[1]]
-    low, high = measure.bounds
     paired = len(both) >= COMMON * max(map(len, known)) > 0
+    linked = first.linked or second.linked
     if paired:
-        contrast = matched(numpy.array([known[0][unit] - known[1][unit] for unit in both]), (), high - low)
+        gaps = numpy.array([known[0][unit] - known[1][unit] for unit in both])
+        ways = _clusterings([(0, unit) for unit in both], linked)
+        contrast = matched(gaps, ways, measure.bounds[1] - measure.bounds[0])
     else:
-        values = numpy.array([*known[0].values(), *known[1].values()])
-        group = numpy.arange(len(values)) < len(known[0])
-        contrast = stratified(group, values, numpy.zeros(len(values), dtype=int), bounds=measure.bounds)
+        units = [(arm, unit) for arm, values in enumerate(known) for unit in values]
+        values = numpy.array([known[arm][unit] for arm, unit in units])
+        group = numpy.array([arm == 0 for arm, _ in units])
+        every = numpy.zeros(len(values), dtype=int)
+        contrast = stratified(group, values, every, _clusterings(units, linked), measure.bounds)
     if contrast is None:
         return None
     return {
         "paired": paired,
         "units": len(both) if paired else [len(one) for one in known],
+        "clusters": contrast.clusters,
         "difference": contrast.difference * measure.scale,
         "difference_ci95": contrast.interval and [end * measure.scale for end in contrast.interval],
         "p_value": contrast.p_value,
     }
+
+
+def _clusterings(units: Sequence[tuple[int, Talk]], linked: bool) -> list[Any]:
+    """By game, where memory or kept secrets link its units; by scenario, where scenarios repeat."""
+    games = places_in({}, [(arm, unit.game) for arm, unit in units])
+    scenarios = numpy.array([unit.scenario for _, unit in units], dtype=int)
+    repeated = 1 < len(set(scenarios.tolist()) - {0}) < len({unit.number for _, unit in units})
+    return [*([games] if linked else []), *([scenarios] if repeated else [])]
 
 
 # -- statistics of any kind ----------------------------------------------------------------------------------------------

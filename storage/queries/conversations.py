@@ -108,17 +108,6 @@ def outcomes_between(connection: sqlite3.Connection, batch_number: int, first: i
     ).fetchall()
 
 
-def reveals_by_meeting(
-    connection: sqlite3.Connection, batch_id: str
-) -> list[tuple[int, str, str, int, int | None, int]]:
-    """(sequence number, opener, partner, game, scenario, secrets revealed) of each conversation."""
-    return connection.execute(
-        "SELECT c.sequence_number, o.agent, o.opponent, o.game, o.scenario, o.revealed + o.obtained FROM outcomes o "
-        "JOIN conversations c ON c.id = o.conversation_id WHERE o.batch_id = ? AND o.opener",
-        (batch_id,),
-    ).fetchall()
-
-
 def failures_by_pair(connection: sqlite3.Connection, batch_id: str) -> list[tuple[str, int]]:
     """How many conversations failed, by their participants as JSON."""
     return connection.execute(
