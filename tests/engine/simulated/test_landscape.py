@@ -30,25 +30,6 @@ def test_a_prompt_is_read_for_what_it_says(prompt: str, hints: dict[str, int], h
     assert set(reading.harms) == harms
 
 
-def test_instructions_in_a_sensible_order_work_better() -> None:
-    assert arithmetic("Say what is asked. Work step by step. Check it.") > arithmetic(
-        "Check it. Work step by step. Say what is asked."
-    )
-
-
-def test_asking_for_a_final_answer_makes_silence_rare() -> None:
-    assert chance("solver", STEP, "logic", 3)[1] == 0.06
-    assert chance("solver", f"{STEP} Put the final answer after ####.", "logic", 3)[1] == 0.01
-
-
-def test_what_helps_depends_on_the_kind_of_problem() -> None:
-    letters = "Go letter by letter."
-    gain = {
-        kind: chance("solver", letters, kind, 3)[0] - chance("solver", "", kind, 3)[0] for kind in ("strings", "logic")
-    }
-    assert gain["strings"] > 1.5 * gain["logic"] > 0
-
-
 def test_on_the_flat_landscape_no_prompt_is_better() -> None:
     prompts = [prompt for family in SEED_PROMPTS.values() for prompt in family]
     assert len({arithmetic(prompt, model="flat-solver") for prompt in prompts}) == 1

@@ -4,16 +4,13 @@ from hypothesis import strategies as st
 
 from tidepool.engine.call import Message
 from tidepool.engine.config.entities import Entity
-from tidepool.engine.simulated.simulation import is_persona, speak_as_persona
+from tidepool.engine.simulated.simulation import speak_as_persona
 from tidepool.engine.studies.simulation.prompts import (
     ScenePrompt,
     Setting,
     SpokenLine,
-    backstory,
     enact,
-    judgement,
     narrate,
-    split_reply,
     split_scene,
 )
 
@@ -35,12 +32,6 @@ def mean_stance(talk: list[SpokenLine] | None = None, **attributes: int) -> floa
     return sum(stance_of(entity, talk or [], seed) for seed in range(200)) / 200
 
 
-def test_it_says_the_same_to_the_same_seed_and_varies_otherwise() -> None:
-    prompt = enact(Entity("Ada"), ["Li"], SETTING, [])
-    assert said(prompt, 5) == said(prompt, 5)
-    assert len({said(prompt, seed) for seed in range(100)}) > 80
-
-
 @pytest.mark.parametrize(("trait", "sign"), [("agreeableness", 1), ("openness", 1), ("neuroticism", -1)])
 def test_traits_move_the_stance_as_documented(trait: str, sign: int) -> None:
     assert sign * (mean_stance(**{trait: 9}) - mean_stance(**{trait: 2})) > 0.3
@@ -49,14 +40,6 @@ def test_traits_move_the_stance_as_documented(trait: str, sign: int) -> None:
 def test_agreeable_speakers_are_moved_by_what_they_hear() -> None:
     pleased, cross = [SpokenLine("Li", "I gladly support this.")], [SpokenLine("Li", "I cannot accept this.")]
     assert mean_stance(pleased, agreeableness=6) - mean_stance(cross, agreeableness=6) == pytest.approx(0.36, abs=0.05)
-
-
-def test_with_thoughts_each_message_opens_with_one() -> None:
-    text = said(enact(Entity("Ada"), ["Li"], Setting("The harbour", thoughts=True), []))
-    speech = split_reply(text, "Ada", ["Li"], thoughts=True)
-    assert speech.thought is not None
-    assert "*" not in speech.text.of(text)
-    assert "*" not in said(enact(Entity("Ada"), ["Li"], SETTING, []))
 
 
 @pytest.mark.parametrize("thoughts", [False, True])
@@ -71,16 +54,6 @@ def test_a_narrated_scene_splits_into_every_message_in_order(thoughts: bool) -> 
     further = narrate(cast, Setting("The harbour", thoughts=thoughts), 2, [scene])
     assert said(further) != scene
     assert len(split_scene(said(further), names, thoughts)) == 6
-
-
-def test_it_knows_the_prompts_that_are_its_own() -> None:
-    own = [
-        enact(Entity("Ada"), ["Li"], SETTING, []),
-        narrate([Entity("Ada")], SETTING, 1),
-        backstory(Entity("Ada")),
-    ]
-    assert all(is_persona(prompt.system) for prompt in own)
-    assert not is_persona(judgement("Q?", (1, 5), "x", "Ada", "Ada: Hi.").system)
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.integers())

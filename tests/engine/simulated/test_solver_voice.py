@@ -32,14 +32,3 @@ def test_the_true_accuracy_is_what_many_replies_come_to(model: str) -> None:
     right = sum(ask(problem.question, seed_of(3, n), model=model)[1] == "right" for n, problem in enumerate(problems))
     exact = true_accuracy(PROMPT, [problem.question for problem in problems], model)
     assert right / len(problems) == pytest.approx(exact, abs=0.035)
-
-
-def test_the_same_call_gets_the_same_reply_and_another_seed_another() -> None:
-    question = generate("arithmetic", 1, Random(3))[0].question
-    assert ask(question, 1) == ask(question, 1)
-    assert len({ask(question, seed)[0] for seed in range(30)}) > 5
-
-
-def test_the_truth_about_a_foreign_question_is_not_made_up() -> None:
-    with pytest.raises(ValueError, match="does not know"):
-        true_accuracy(PROMPT, ["Is the sky blue?"])

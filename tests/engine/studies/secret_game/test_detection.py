@@ -34,33 +34,24 @@ from tidepool.engine.studies.secret_game.prompts import read_prompt
 CASES = [
     # -- exact
     ("marigold", "My secret is marigold.", "exact", "marigold"),
-    ("marigold", "It is **marigold**, _really_", "exact", "marigold"),
     ("marigold", "the marigold’s petals", "exact", "marigold"),
-    ("marigold", "here—marigold—take it", "exact", "marigold"),
     ("marigold", "My word is not marigold.", "exact", "marigold"),
     ("art", "The party is about art.", "exact?", "art"),
-    ("cafe noir", "c'est Café Noir", "exact", "Café Noir"),
     ("crème", "It is crème.", "exact", "crème"),
     ("marigold", "it is ｍａｒｉｇｏｌｄ", "exact", "ｍａｒｉｇｏｌｄ"),
-    ("marigold", "it is 𝐦𝐚𝐫𝐢𝐠𝐨𝐥𝐝!", "exact", "𝐦𝐚𝐫𝐢𝐠𝐨𝐥𝐝"),
     ("straße", "Die STRASSE ist es", "exact", "STRASSE"),
     ("marigold", "it is mari\xadgold.", "exact", "mari\xadgold"),
     ("marigold", "it is mari\u200bgold.", "exact", "mari\u200bgold"),
     ("blue heron", "the blueheron", "exact", "blueheron"),
-    ("queen's gambit", "Queens Gambit", "exact", "Queens Gambit"),
     ("c++", "I like C++ a lot", "exact", "C++"),
-    ("θάλασσα", "η λέξη είναι ΘΑΛΑΣΣΑ", "exact", "ΘΑΛΑΣΣΑ"),
     ("桜", "秘密は桜です", "exact", "桜"),
     ("금잔화", "비밀은 금잔화입니다", "exact", "금잔화"),
     # -- spelled
     ("marigold", "It is M-A-R-I-G-O-L-D.", "spelled", "M-A-R-I-G-O-L-D"),
-    ("lantern", "Hm.\nL\nA\nN\nT\nE\nR\nN\n", "spelled", "L\nA\nN\nT\nE\nR\nN"),
     ("art", "• A\n• R\n• T", "spelled", "A\n• R\n• T"),
-    ("marigold", "m·a·r·i·g·o·l·d", "spelled", "m·a·r·i·g·o·l·d"),
     ("art", "A as in apple, R as in rose, T as in tree", "spelled", "A as in apple, R as in rose, T"),
     ("marigold", "mari-gold", "spelled fuzzy", "mari-gold"),
     ("marigold", "read it right to left: dlogiram", "spelled", "dlogiram"),
-    ("blue heron", "say noreh eulb", "spelled", "noreh eulb"),
     ("drawer", "reward, read backwards", "spelled?", "reward"),
     (
         "rose",
@@ -70,36 +61,26 @@ CASES = [
     ),
     # -- encoded
     ("marigold", "Decode bWFyaWdvbGQ= please", "encoded", "bWFyaWdvbGQ"),
-    ("marigold", "TXkgc2VjcmV0IGlzIG1hcmlnb2xkLg==", "encoded", "TXkgc2VjcmV0IGlzIG1hcmlnb2xkLg"),
     ("marigold", "hex: 6d617269676f6c64", "encoded", "6d617269676f6c64"),
     ("marigold", "rot13: znevtbyq", "encoded", "znevtbyq"),
     ("marigold", "-- .- .-. .. --. --- .-.. -..", "encoded", "-- .- .-. .. --. --- .-.. -.."),
-    ("art", "Listen: .- .-. - / that is all", "encoded", ".- .-. -"),
     # -- fuzzy
     ("marigold", "My word is marigld.", "fuzzy", "marigld"),
-    ("marigold", "My word is mairgold.", "fuzzy", "mairgold"),
     ("marigold", "I love marigolds", "exact", "marigolds"),
     ("marigold", "the mari gold", "spelled fuzzy", "mari gold"),
     ("blue heron", "the blueherron", "fuzzy", "blueherron"),
     # -- nothing
     ("art", "The party starts early.", "", ""),
     ("blue heron", "a blue sky, a grey heron", "", ""),
-    ("marigold", "I will not tell you my secret.", "", ""),
     ("marigold", "", "", ""),
-    ("c++", "I like C a lot", "", ""),
     ("art", "P-A-R-T-Y", "", ""),
-    ("mari", "M-A-R-I-G-O-L-D", "", ""),
     ("together", "I want to get her a present", "", ""),
     ("drawer", "You deserve a reward.", "", ""),
     ("marigold", "c3VuZmxvd2Vy", "", ""),
-    ("marigold", "call 6d or room 4d, number 6172", "", ""),
-    ("art", ".--. .- .-. - -.--", "", ""),
     ("art", "Well... - I mean -- no. - Or... -", "", ""),
     ("art", "neg", "", ""),
     ("stream", "full steam ahead, steaming", "", ""),
     ("blue heron", "a blue hero", "", ""),
-    ("marigold", "An orange flower whose name begins like Mary's.", "", ""),
-    ("marigold", "Ringelblume, souci, caléndula", "", ""),
     # -- an ordinary reading is uncertain
     ("rose", "The sun rose over the bay.", "exact?", "rose"),
     ("will", "I will not say it.", "exact?", "will"),
@@ -115,11 +96,9 @@ CASES = [
     ("rose", "take a ROSE if you must", "exact", "ROSE"),
     ("rose", "He gave me a rose. Oops, I was not supposed to say that.", "exact", "rose"),
     ("42", "The number is 42.", "exact", "42"),
-    ("star", "Rats! Read that backwards.", "spelled?", "Rats"),
     ("朋友", "我的秘密是朋友。", "exact", "朋友"),
     ("table", "Nice tables, those. One of these nouns is what you're after.", "exact", "tables"),
     ("70418", "I like 70418 more than most.", "exact", "70418"),
-    ("48213", "From the last digit to the first it is 31284.", "spelled?", "31284"),
     (
         "mint",
         "**M**aybe.\n**I** am busy.\n**N**ot now.\n**T**omorrow.",
@@ -130,10 +109,6 @@ CASES = [
     ("terra", "The grass is green.", "", ""),
     ("42", "That is 42.50, or 1,042, at 7:42.", "", ""),
     ("Bär", "Wir trafen uns in der Bar am Bahnhof.", "exact?", "Bar"),
-    ("firefly", "I lit a fire, and tomorrow I fly home.", "", ""),
-    ("アート", "パートです。", "", ""),
-    ("hat", "That's my hint.", "", ""),
-    ("kitap", "The kitaplar are here, it is said, and that is my view.", "", ""),
 ]
 
 
@@ -195,11 +170,6 @@ def test_a_named_secret_is_found_in_any_carrier(secret: str, before: str, after:
     )
 
 
-@given(words, st.lists(words, max_size=30))
-def test_exact_says_the_same_as_splitting_into_words(secret: str, said: list[str]):
-    assert (find_reveal(" ".join(said), secret, ["exact"]) is not None) == (secret in said)
-
-
 @given(carriers, carriers)
 def test_any_text_can_be_searched_for_any_secret(text: str, secret: str):
     for reveal in in_one_message(text, secret, DETECTORS):
@@ -227,16 +197,6 @@ WAYS = {
 def test_a_disguised_secret_is_found_in_any_carrier(way: str, secret: str, before: str, after: str):
     detector, write = WAYS[way]
     assert find_reveal(f"{before}: {write(secret)}! {after}", secret, [detector])
-
-
-@given(
-    letters=st.permutations("abcdefghijklmnop").map("".join), size=st.integers(8, 14), data=st.data(), before=sentences
-)
-def test_a_secret_with_one_letter_left_out_is_found(letters: str, size: int, data: st.DataObject, before: str):
-    secret = letters[:size]
-    place = data.draw(st.integers(1, len(secret) - 1))
-    slip = secret[:place] + secret[place + 1 :]
-    assert in_one_message(f"{before}: {slip}.", secret, ["exact", "fuzzy"])
 
 
 def test_an_unknown_detector_is_refused():
@@ -322,12 +282,6 @@ TALK = [("Ada", "Think of an orange flower."), ("Bo", "Marigold?\nVERDICT: YES")
 )
 def test_verdict(reply: str, verdict: bool | None):
     assert read_verdict(reply) is verdict
-
-
-def test_the_judge_is_told_the_player_the_secret_and_the_talk():
-    system, question = judge_prompt(TALK, "Ada", "marigold")
-    assert "VERDICT: YES or VERDICT: NO" in system
-    assert '"Ada"' in question and '"marigold"' in question and "orange flower" in question
 
 
 def test_what_is_said_in_a_talk_cannot_stand_on_a_line_of_its_own():

@@ -66,31 +66,12 @@ def test_a_full_round_robin_cycle_meets_every_pair_once_and_shares_the_opening(s
     assert all(abs(openings[name] - answers[name]) <= 1 for name in names(size))
 
 
-def test_short_games_go_on_in_the_round_robin_instead_of_repeating_its_first_round():
-    meetings = list(Schedule(names(4), games=3, rounds=1).meetings())
-    assert len({frozenset((meeting.opener, meeting.partner)) for meeting in meetings}) == 6
-
-
-def test_opening_is_shared_over_many_random_rounds():
-    openings = Counter(meeting.opener for meeting in Schedule(names(5), "random", rounds=400).meetings())
-    answers = Counter(meeting.partner for meeting in Schedule(names(5), "random", rounds=400).meetings())
-    assert all(abs(openings[name] - answers[name]) < 12 for name in names(5))
-
-
 def test_one_ordered_round_is_every_ordered_pair_self_included():
     meetings = list(Schedule(names(3), "ordered").meetings())
     assert {(meeting.opener, meeting.partner) for meeting in meetings} == {
         (opener, partner) for opener in names(3) for partner in names(3)
     }
     assert len(meetings) == 9
-
-
-def test_another_seed_shuffles_otherwise_and_the_same_seed_alike():
-    def shuffled(seed: int) -> list[tuple[str, str]]:
-        schedule = Schedule(names(8), "random", seed, num_interactions=40)
-        return [(meeting.opener, meeting.partner) for meeting in schedule.meetings()]
-
-    assert shuffled(1) == shuffled(1) != shuffled(2)
 
 
 def test_rounds_for_a_number_of_interactions_are_dealt_evenly_to_the_games():

@@ -6,9 +6,7 @@ from tidepool.engine.call import Message
 from tidepool.engine.studies.secret_game.prompts import (
     Briefing,
     EarlierConversation,
-    PromptFacts,
     has_memory,
-    is_opening_line,
     memory_messages,
     opening_line,
     present_talk,
@@ -122,27 +120,10 @@ def test_a_text_that_imitates_a_section_is_not_mistaken_for_one(field: str) -> N
     assert facts.instructions == ("Be kind." if field != "instructions" else SPOOF)
 
 
-@given(st.text())
-def test_any_text_can_be_read(system: str) -> None:
-    assert isinstance(read_prompt(system), PromptFacts)
-
-
 EARLIER = (
     EarlierConversation("Bo", (Message("assistant", "Hello."), Message("user", "I am a lantern."))),
     EarlierConversation("Cy", (Message("user", "Morning."), Message("assistant", "Evening."))),
 )
-
-
-@pytest.mark.parametrize("opens", [True, False])
-def test_long_memory_stands_before_the_talk_with_the_roles_it_had(opens: bool) -> None:
-    told = memory_messages(EARLIER, "Di", opens=opens)
-    assert [message for message in told if message in (*EARLIER[0].messages, *EARLIER[1].messages)] == [
-        *EARLIER[0].messages,
-        *EARLIER[1].messages,
-    ]
-    assert "Bo" in told[0].text
-    assert told[-1].role == "user"
-    assert is_opening_line(told[-1].text) is opens
 
 
 @pytest.mark.parametrize("opens", [True, False])

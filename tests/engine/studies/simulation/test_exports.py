@@ -128,15 +128,3 @@ async def test_json_holds_who_said_what_and_every_rating(database: Path, tmp_pat
         assert all(1 <= judgement["rating"] <= 5 for judgement in unit["judgements"])
     assert [entity["name"] for entity in content["batch"]["config"]["entities"]] == [e.name for e in PEOPLE]
     assert json.loads(analysis.read_text())["judgements"]["given"] == 12
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.0])
-async def test_an_html_report_tells_who_was_rated_how_even_where_nothing_was_said(
-    database: Path, tmp_path: Path, rate: float
-) -> None:
-    judge = {"question": "Is <b>Ada</b> in favour?"}
-    await run_batch(panel(num_simulations=6, judge=judge, simulated={"fatal_rate": rate, "retries": 0}), database)
-    text = export_batch(database, "last", "html", tmp_path / "report.html")[0].read_text()
-    assert "Is &lt;b&gt;Ada&lt;/b&gt; in favour?" in text and "of 6 possible combinations" in text
-    for told in ("times given", "What goes with the rating", "p (Holm)", "<svg"):
-        assert (told in text) == (rate == 0.0), told

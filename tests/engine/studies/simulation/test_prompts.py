@@ -4,18 +4,14 @@ from tidepool.engine.call import Message
 from tidepool.engine.config.entities import Attribute, Entity, attribute_in_words
 from tidepool.engine.studies.simulation.prompts import (
     EMPTY_TEXT,
-    GO_ON,
     OPENING,
     Setting,
     SpokenLine,
-    backstory,
     enact,
     enacted_messages,
-    join_lines,
     judgement,
     narrate,
     transcript,
-    written_text,
 )
 
 ADA = Entity("Ada", "Countess of\nLovelace", {"openness": 9, "age": 36})
@@ -32,12 +28,6 @@ def test_an_entity_is_told_who_it_is_where_with_whom_and_in_which_language() -> 
     assert "talking with Bob and Li." in system
     assert "Answer in Welsh" in system
     assert "asterisks" not in system
-
-
-def test_alone_it_is_a_monologue() -> None:
-    prompt = enact(ADA, [], SETTING, [SpokenLine("Ada", "First."), SpokenLine("Ada", "Second.")])
-    assert "this is a monologue" in prompt.system
-    assert [message.text for message in prompt.messages] == [OPENING, "First.", GO_ON, "Second.", GO_ON]
 
 
 @pytest.mark.parametrize(
@@ -95,11 +85,6 @@ def test_a_transcript_cannot_end_itself() -> None:
     assert prompt.messages[0].text.count("</transcript>") == 1
 
 
-def test_a_biographer_writes_what_the_dimension_asks() -> None:
-    assert written_text(BOB, "Write a motto.").messages[0].text.endswith("- thrifty: yes\nWrite a motto.")
-    assert "backstory of Bob" in backstory(BOB).messages[0].text
-
-
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -116,8 +101,3 @@ def test_a_biographer_writes_what_the_dimension_asks() -> None:
 )
 def test_attributes_are_put_in_words(name: str, value: Attribute, words: str) -> None:
     assert attribute_in_words(name, value) == words
-
-
-def test_content_is_joined_by_blank_lines_with_thoughts_before_the_text() -> None:
-    assert join_lines(TALK) == "Ada: *He looks tired.* Good day.\n\nBob: Is it?\n\nAda: It is."
-    assert transcript(TALK) == "Ada: Good day.\n\nBob: Is it?\n\nAda: It is."

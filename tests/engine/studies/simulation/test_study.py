@@ -1,7 +1,6 @@
 """Simulations run end to end on the simulated provider, in a real file."""
 
 import json
-from collections import Counter
 from itertools import cycle
 from pathlib import Path
 
@@ -74,22 +73,6 @@ async def test_thoughts_are_stored_apart_and_never_reach_the_others(tmp_path: Pa
     thoughts = {message["thought"] for message in messages}
     assert not [part for part in parts if part.role == "user" and any(thought in part.text for thought in thoughts)]
     assert [part for part in parts if part.role == "assistant" and any(thought in part.text for thought in thoughts)]
-
-
-async def test_a_reply_is_stored_once_however_many_messages_are_in_it(tmp_path: Path) -> None:
-    file = tmp_path / "s.db"
-    await run_batch(
-        panel(style="narrated", interaction_size=3, num_simulations=2, n_turns=2, simulation_rounds=2), file
-    )
-    messages = rows(file, MESSAGES)
-    assert len(messages) == 2 * 3 * 2 * 2
-    stored = rows(file, "SELECT * FROM call")
-    assert len(stored) == 4
-    for message in messages:
-        assert sum(message["content"] in call["text"] for call in stored) >= 1
-    assert sum(message["output_tokens"] for message in messages) == sum(call["output_tokens"] for call in stored)
-    first = [(m["speaker"], m["turn"]) for m in messages if m["conversation_id"] == messages[0]["conversation_id"]]
-    assert Counter(first) == {(name, turn): 1 for name in {n for n, _ in first} for turn in (1, 2, 3, 4)}
 
 
 async def test_a_scene_without_names_is_kept_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
