@@ -24,7 +24,6 @@ PLAYERS = {
     "Eve": ("playful", "granite", "short"),
 }
 SECRETS = {name: secret for name, (_, secret, _) in PLAYERS.items()}
-MODES = ("standard", "retained", "diversity", "targeted")
 
 
 def study(mode: str, pairing: str = "round_robin") -> SecretGame:

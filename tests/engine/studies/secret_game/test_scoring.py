@@ -12,7 +12,6 @@ from tidepool.engine.studies.secret_game.scoring import (
     sides,
 )
 
-MODES = ("standard", "retained", "diversity", "targeted")
 SECRETS = {"Ada": "marigold", "Bo": "lantern", "Cy": "granite", "Di": "harbour"}
 Talk = tuple[str, str, bool, bool]
 
