@@ -9,7 +9,7 @@ TELLING = (
     "replies: openai, filtered",
     "replies: openai, empty however often",
     "replies: anthropic, reasoning-only",
-    "reasoning: openai, think-nested",
+    "reasoning: openai, think-unopened",
     "reasoning: ollama, thinking",
     "usage: openai, missing under a budget",
     "usage: openai, nan",

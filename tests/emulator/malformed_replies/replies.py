@@ -10,17 +10,12 @@ SECRETS = "marigold and lantern"
 """a thought holds them; a message that was said aloud never does"""
 THOUGHT = f"The code words here are {SECRETS}; I must keep {SECRETS} to myself."
 SAID = "Good evening, and what brings you to the harbour?"
-BEYOND = "\ud800 and \udfff stand alone, \x00 too"
-"""what JSON can say and UTF-8, or a database, cannot"""
-
 THOUGHTS_IN_TEXT = {
     "think": f"<think>{THOUGHT}</think>\n\n{SAID}",
-    "think-nested": f"<think>first <think>{THOUGHT}</think> and {THOUGHT}</think>{SAID}",
     "think-unopened": f"{THOUGHT}\n</think>\n\n{SAID}",
 }
 """answers with a thought inside"""
 THOUGHTS_ALONE = {
-    "think-only": f"<think>{THOUGHT}</think>\n",
     "think-unclosed": f"<think>{THOUGHT} And then",
 }
 """nothing was said aloud"""
@@ -45,10 +40,6 @@ def _says(content: Any, finish: Any = "stop", **more: Any) -> Spoil:
 
 def _has(**more: Any) -> Spoil:
     return lambda body: body.update(more)
-
-
-def _choice_has(**more: Any) -> Spoil:
-    return lambda body: body["choices"][0].update(more)
 
 
 def _beside(**more: Any) -> Spoil:
@@ -80,13 +71,6 @@ def _broken_off(body: dict[str, Any]) -> None:
     body["choices"][0] |= {"finish_reason": "error", "error": {"code": 502, "message": "Upstream idle timeout"}}
 
 
-def _in_parts(body: dict[str, Any]) -> None:
-    content = body["choices"][0]["message"]["content"]
-    half = len(content) // 2
-    parts = [{"type": "text", "text": content[:half]}, {"type": "text", "text": content[half:]}]
-    _beside(content=parts)(body)
-
-
 def _parts_with_thought(body: dict[str, Any]) -> None:
     said = body["choices"][0]["message"]["content"]
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]}
@@ -99,33 +83,20 @@ OPENAI: dict[str, Spoil] = {
     "tool": _says(None, "tool_calls", tool_calls=[_TOOL_CALL]),
     "reasoning-only": _all_on_reasoning,
     "empty": _says(""),
-    "null": _says(None),
-    "error": _says("", "error"),
     "broken-off": _broken_off,
     "no-choices": _has(choices=[]),
-    "choice-null": _has(choices=[None]),
-    "message-null": _choice_has(message=None),
-    "content-number": _says(7),
-    "parts-empty": _says([]),
     **{name: _says(text) for name, text in THOUGHTS_ALONE.items()},
     # answers
     "cut": _cut,
     "refusal": _says(None, refusal="I cannot help with that."),
-    "parts": _in_parts,
     "parts-thinking": _parts_with_thought,
     "reasoned": _reasoned,
-    "reasoning": _beside(reasoning=THOUGHT),
-    "finish-null": _choice_has(finish_reason=None),
-    "finish-unknown": _choice_has(finish_reason="eos_token"),
     "model-other": _has(model="gpt-4o-mini-2024-07-18"),
-    "beyond-unicode": _says(f"{SAID} {BEYOND}"),
-    "long": _says(f"{SAID} " * 40_000),
     "terminal": _says(f"\x1b]0;owned\x07\x1b[2J{SAID} <script>alert(1)</script> =cmd|' /C calc'!A0 [bold]"),
     **{name: _says(text) for name, text in THOUGHTS_IN_TEXT.items()},
 }
 
 
-_TOOL_USE = {"type": "tool_use", "id": "toolu_1", "name": "reveal", "input": {"secret": SECRETS}}
 _THINKING = {"type": "thinking", "thinking": THOUGHT, "signature": "c2lnbmVk"}
 
 
@@ -149,26 +120,15 @@ def _cut_blocks(body: dict[str, Any]) -> None:
 ANTHROPIC: dict[str, Spoil] = {
     # no answers
     "refusal-silent": _ends("refusal"),
-    "tool": _ends("tool_use", _TOOL_USE),
     "reasoning-only": _ends("max_tokens", _THINKING),
     "empty": _ends("end_turn"),
-    "null": _has(content=None),
-    "content-number": _has(content=7),
     "blocks-odd": _ends("end_turn", 7, {"type": "image"}, _text(None)),
     **{name: _ends("end_turn", _text(text)) for name, text in THOUGHTS_ALONE.items()},
     # answers
     "cut": _cut_blocks,
-    "refusal": _ends("refusal", _text("I cannot help with that.")),
     "thinking": _before(_THINKING),
-    "finish-null": _has(stop_reason=None),
-    "finish-unknown": _has(stop_reason="model_context_window_exceeded"),
-    "model-other": _has(model="claude-haiku-5-5-20260901"),
-    "beyond-unicode": _ends("end_turn", _text(f"{SAID} {BEYOND}")),
     **{name: _ends("end_turn", _text(text)) for name, text in THOUGHTS_IN_TEXT.items()},
 }
-
-
-_OLLAMA_TOOL_CALL = {"function": {"name": "reveal", "arguments": {"secret": SECRETS}}}
 
 
 def _says_in_message(content: Any, reason: Any = "stop", **more: Any) -> Spoil:
@@ -183,28 +143,15 @@ def _beside_in_message(**more: Any) -> Spoil:
     return lambda body: body["message"].update(more)
 
 
-def _cut_message(body: dict[str, Any]) -> None:
-    content = body["message"]["content"]
-    _says_in_message(content[: len(content) // 2], "length")(body)
-
-
 OLLAMA: dict[str, Spoil] = {
     # no answers
     "empty": _says_in_message(""),
     "load": _says_in_message("", "load"),
-    "tool": _says_in_message("", tool_calls=[_OLLAMA_TOOL_CALL]),
     "reasoning-only": _says_in_message("", "length", thinking=THOUGHT),
-    "null": _says_in_message(None),
-    "message-null": _has(message=None),
-    "content-number": _says_in_message(7),
     "unfinished": _has(done=False, done_reason=None, message={"role": "assistant", "content": ""}),
     **{name: _says_in_message(text) for name, text in THOUGHTS_ALONE.items()},
     # answers
-    "cut": _cut_message,
     "thinking": _beside_in_message(thinking=THOUGHT),
-    "finish-unknown": _has(done_reason="eos"),
-    "model-other": _has(model="llama3.2:1b"),
-    "beyond-unicode": _says_in_message(f"{SAID} {BEYOND}"),
     **{name: _says_in_message(text) for name, text in THOUGHTS_IN_TEXT.items()},
 }
 
@@ -239,18 +186,6 @@ def _each(change: Callable[[int], Any]) -> Callable[[str, dict[str, Any]], None]
     return spoil
 
 
-def _whole(value: Any) -> Callable[[str, dict[str, Any]], None]:
-    """The table of counts itself is something else."""
-
-    def spoil(family: str, body: dict[str, Any]) -> None:
-        if family == "ollama":
-            _each(lambda _: value)(family, body)
-        else:
-            body["usage"] = value
-
-    return spoil
-
-
 def _missing(family: str, body: dict[str, Any]) -> None:
     if family == "ollama":
         for name in COUNTS[family]:
@@ -259,23 +194,9 @@ def _missing(family: str, body: dict[str, Any]) -> None:
         del body["usage"]
 
 
-def _odd_details(family: str, body: dict[str, Any]) -> None:
-    place = _place(family, body)
-    place["prompt_tokens_details"] = "none"
-    place["completion_tokens_details"] = [7]
-    place["cache_read_input_tokens"] = "many"
-
-
 USAGE: dict[str, Callable[[str, dict[str, Any]], None]] = {
     "missing": _missing,
-    "null": _whole(None),
-    "zero": _each(lambda _: 0),
     "negative": _each(lambda count: -count - 1),
-    "text": _each(lambda count: f"{count} tokens"),
-    "digits": _each(str),
     "1e300": _each(lambda _: 1e300),
     "nan": _each(lambda _: float("nan")),
-    "true": _each(lambda _: True),
-    "nested": _each(lambda count: {"count": count}),
-    "odd-details": _odd_details,
 }

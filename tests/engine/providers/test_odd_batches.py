@@ -21,8 +21,7 @@ BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 COUNT = 20
 ORDER = "0123456789abcdef01234567"
 LOST = {
-    **dict.fromkeys(("corrupt", "not-utf-8", "brackets", "id-missing", "id-number", "id-object"), 1),
-    **dict.fromkeys(("neither", "a-number", "body-null", "error-text"), 1),
+    **dict.fromkeys(("corrupt", "brackets", "id-missing", "body-null", "error-text"), 1),
     "truncated": 2,
     "empty": COUNT,
     "page": COUNT,
@@ -99,7 +98,7 @@ async def test_a_state_that_nobody_knows_is_judged_by_what_the_card_shows_beside
         return ended
 
     ended = await with_batch(provider, poll)
-    assert len(ended) > 8 and all(ended)
+    assert len(ended) > 4 and all(ended)
 
 
 @BOTH
@@ -134,11 +133,11 @@ async def test_invalid_utf_8_in_a_reply_buys_nothing_twice(emulator: Emulator, t
 
 
 @BOTH
-@pytest.mark.parametrize("word", ["reply:empty", "reply:tool"])
+@pytest.mark.parametrize("word", ["reply:empty", "reply:reasoning-only"])
 async def test_a_reply_in_a_batch_that_is_no_answer_is_paid_for(
     emulator: Emulator, talks: Talks, provider: str, word: str
 ) -> None:
-    """An empty one is asked once more; a call for a tool fails its unit at once."""
+    """An empty one is asked once more; one that is all reasoning fails its unit at once."""
     emulator.set_faults(provider, rates={"item": {word: 1}, "live": {word: 1}}, stubborn=True)
     summary = await talks.play(MODELS[provider], name=f"{provider}-conversation", conversations=4, messages=1)
     assert summary["status"] == "failed" and summary["calls"]["failed"] == 4
