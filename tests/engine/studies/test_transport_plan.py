@@ -126,25 +126,10 @@ WORDS = [
     ),
     (
         {"num_interactions": 6},
-        {"name": "openai-conversation"},
-        "openai by batch API: 10 provider batches, 5 one after another, minutes to 24 h each",
-    ),
-    (
-        {"num_interactions": 6},
         {"name": "anthropic"},
         "openai live: waves of 6 calls at most (batch API from 100, service.batch_from)",
     ),
     ({"num_interactions": 3_000, "mode": "diversity"}, {"name": "live"}, "openai live"),
-    (
-        {"num_interactions": 3_000, "mode": "diversity"},
-        {},
-        "openai live: waves of 2 calls at most (batch API from 100, service.batch_from)",
-    ),
-    (
-        {"num_interactions": 1_000_000, "mode": "diversity", "models": OURS[:1]},
-        {"batch_from": 0},
-        "openai by batch API: 2,500,000 provider batches, 2,500,000 one after another, minutes to 24 h each",
-    ),
     (
         {"num_interactions": 3_000, "mode": "diversity", "models": OURS[:1]},
         {"name": "openai"},
@@ -174,13 +159,6 @@ def test_a_plan_tells_the_way_how_many_follow_one_another_and_the_wait(
     assert planned(config_from(written))["words"] == [words]
 
 
-async def test_what_the_cache_leaves_of_a_large_wave_goes_the_way_of_the_wave(tmp_path: Path) -> None:
-    await run_batch(served(game(40, 2), LIVE), tmp_path / "x.db")
-    summary = await run_batch(served(game(60, 2), {"name": "auto", "batch_from": 50}), tmp_path / "x.db")
-    assert summary["calls"]["cached"] == 80
-    assert query(tmp_path / "x.db", "SELECT calls FROM provider_batches") == [(20,), (20,)]
-
-
 async def test_what_the_budget_holds_back_of_a_large_wave_goes_the_way_of_the_wave(tmp_path: Path) -> None:
     """Rest by rest, each smaller than batch_from."""
     priced = {"price_input": 1.0, "price_output": 10.0}
@@ -190,8 +168,3 @@ async def test_what_the_budget_holds_back_of_a_large_wave_goes_the_way_of_the_wa
     sizes = [calls for (calls,) in query(tmp_path / "x.db", "SELECT calls FROM provider_batches")]
     assert len(sizes) > 1 and min(sizes) < 50
     assert query(tmp_path / "x.db", "SELECT count(*) FROM messages") == [(sum(sizes),)]
-
-
-def test_a_live_wave_is_as_long_as_its_rounds_one_after_another() -> None:
-    config = freeze(served(game(100, 3, mode="retained", simulated={"latency": 2.0}), DEFAULT), Path("none.db"))
-    assert priced(study_from(config).plan(), config)["seconds_live"] == 50 * 3 * 2.0
