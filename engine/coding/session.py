@@ -9,7 +9,7 @@ import getpass
 import io
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -205,7 +205,7 @@ class ImportCounts:
 def read_codes(session: CodingSession, source: Path) -> ImportCounts:
     """A row without a code says nothing. What the same coder said before is replaced."""
     places = {key_of(session.batch_id, sampled.place): sampled.place for sampled in session.sample.chosen}
-    codes, empty = _read(_text(source), source, places, session.codebook)
+    codes, empty = _read(source, places, session.codebook)
     own_codes = session.own_codes
     new_codes = {place: code for place, code in codes.items() if own_codes.get(place) != code}
     with reading(session.path) as connection:
@@ -218,57 +218,48 @@ def read_codes(session: CodingSession, source: Path) -> ImportCounts:
     return ImportCounts(len(new_codes) - changed, changed, len(codes) - len(new_codes), empty)
 
 
-def _text(source: Path) -> str:
-    """Keys and codes are plain letters in the usual encodings of spreadsheets; the rest is not read."""
+def _read(source: Path, places: Mapping[str, Place], codebook: CodeBook) -> tuple[dict[Place, str], int]:
+    """The codes, and how many rows have none. Columns may come in any order, separated by commas, semicolons or tabs. Keys and
+    codes are plain letters in the usual encodings of spreadsheets; the rest is not read."""
     try:
         check_file(source, LARGEST_FILE)
-        content = source.read_bytes()
+        text = source.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None
-    return content.decode("utf-8-sig", "replace")
-
-
-def _read(text: str, source: Path, places: Mapping[str, Place], codebook: CodeBook) -> tuple[dict[Place, str], int]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count))
+    usual_limit = csv.field_size_limit(LARGEST_FILE)  # a talk may be long
     codes: dict[Place, str] = {}
     lines: dict[Place, int] = {}
-    empty = 0
-    for line, key, word in _rows(text, source):
-        where = f"{source}, line {line}"
-        if (place := places.get(key)) is None:
-            raise UsageError(
-                f"{where}: {one_line(key, 60)!r} is no key of this sample. Was it exported from another batch, or before --redraw? Nothing was taken."
-            )
-        if place in lines:
-            raise UsageError(f"{where}: the key {key} stood in line {lines[place]} already. Nothing was taken.")
-        lines[place] = line
-        if not word:
-            empty += 1
-        elif (code := codebook.read(word)) is None:
-            raise UsageError(f"{where}: {one_line(word, 60)!r} is no code. It is {codebook.words}. Nothing was taken.")
-        else:
-            codes[place] = code
-    return codes, empty
-
-
-def _rows(text: str, source: Path) -> Iterator[tuple[int, str, str]]:
-    """(line, key, code) of each; separated by commas, semicolons or tabs, the columns in any order."""
-    head = text.partition("\n")[0]
-    separator = max(",;\t", key=head.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    usual_limit = csv.field_size_limit(LARGEST_FILE)  # a talk may be long
     try:
         names = [name.strip().casefold() for name in next(reader, [])]
-        for column in ("key", "code"):
-            if names.count(column) != 1:
-                raise UsageError(
-                    f"{source} has no column {column!r}, or two of them. Its first line must name the columns."
-                )
-        key, code = names.index("key"), names.index("code")
+        if names.count("key") != 1 or names.count("code") != 1:
+            raise UsageError(
+                f"{source} needs one column 'key' and one column 'code'. Its first line names the columns."
+            )
         for cells in reader:
-            if any(cell.strip() for cell in cells):
-                cells += [""] * (len(names) - len(cells))
-                yield reader.line_num, cells[key].strip().removeprefix("'"), cells[code].strip()
+            if not any(cell.strip() for cell in cells):
+                continue
+            row = dict(zip(names, cells, strict=False))
+            key, word = row.get("key", "").strip().removeprefix("'"), row.get("code", "").strip()
+            if (place := places.get(key)) is None:
+                raise UsageError(
+                    f"{source}, line {reader.line_num}: {one_line(key, 60)!r} is no key of this sample. Was it exported from "
+                    "another batch, or before --redraw? Nothing was taken."
+                )
+            if place in lines:
+                raise UsageError(
+                    f"{source}, line {reader.line_num}: the key {key} stood in line {lines[place]} already. Nothing was taken."
+                )
+            lines[place] = reader.line_num
+            if not word:
+                continue
+            if (code := codebook.read(word)) is None:
+                raise UsageError(
+                    f"{source}, line {reader.line_num}: {one_line(word, 60)!r} is no code. It is {codebook.words}. Nothing was taken."
+                )
+            codes[place] = code
     except csv.Error as error:
         raise UsageError(f"{source}, line {reader.line_num}: this is no CSV ({error}). Nothing was taken.") from None
     finally:
         csv.field_size_limit(usual_limit)
+    return codes, len(lines) - len(codes)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.reports.blocks import INKS, Figure, Heat, Series, number
+from tidepool.engine.reports.blocks import INKS, Figure, Heat, Series, glyph_of, number
 from tidepool.engine.reports.figures import (
     Axis,
     along,
@@ -62,24 +62,9 @@ def words(content: str, x: float, y: float, anchor: str = "start", ink: str | No
     return element("text", content, x=n(x), y=n(y), text_anchor=anchor, fill=ink, **more)
 
 
-def shape(x: float, y: float, place: int, ink: str, size: float = 5.0) -> Html:
-    """The mark of a place, as its glyph has it: five forms full, then the same hollow."""
-    paint: dict[str, Content] = {"fill": ink, "stroke": ink, "stroke_width": 1.4}
-    if place % 10 >= 5:
-        paint["fill"] = "none"
-    match place % 5:
-        case 0:
-            return element("circle", cx=n(x), cy=n(y), r=n(size), **paint)
-        case 1:
-            side = size * 0.88
-            return element("rect", x=n(x - side), y=n(y - side), width=n(2 * side), height=n(2 * side), **paint)
-        case 2:
-            corners = [(x, y - size), (x + size, y + 0.8 * size), (x - size, y + 0.8 * size)]
-        case 3:
-            corners = [(x, y - 1.2 * size), (x + size, y), (x, y + 1.2 * size), (x - size, y)]
-        case _:
-            corners = [(x, y + size), (x + size, y - 0.8 * size), (x - size, y - 0.8 * size)]
-    return element("polygon", points=pairs(corners), **paint)
+def shape(x: float, y: float, place: int, ink: str, size: float = 14.0) -> Html:
+    """The mark of a place, the same as on a terminal."""
+    return words(glyph_of(place), x, y + size / 3, "middle", style=f"fill: {ink}; font-size: {size:g}px")
 
 
 def pairs(points: Iterable[tuple[float, float]]) -> str:
@@ -229,7 +214,7 @@ def _label_width(figure: Figure) -> float:
 
 def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float) -> list[Html]:
     """To the left of `x`, with their mark at the edge where it is the name of somebody who takes part."""
-    marks = [shape(12, y - 4, place, mark_ink(place), 4.5) for place in figure.places[index : index + 1]]
+    marks = [shape(12, y - 4, place, mark_ink(place)) for place in figure.places[index : index + 1]]
     return [words(short(name, 26 if isinstance(figure, Heat) else 40), x, y, "end"), *marks]
 
 
@@ -264,7 +249,7 @@ def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: 
     next_x = LEFT + BETWEEN_MARKS * place / curves
     for x, y in points:
         if x >= next_x or (x, y) == points[-1]:
-            shapes.append(shape(x, y, place, ink, 4))
+            shapes.append(shape(x, y, place, ink, 11))
             next_x = x + BETWEEN_MARKS
     return shapes
 

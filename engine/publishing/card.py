@@ -213,11 +213,6 @@ def _batches(published: Publication) -> Iterator[str]:
 
 
 def _files(published: Publication) -> list[tuple[str, str]]:
-    of_study = [
-        ("reports/", "the same of every batch"),
-        ("study.toml", "the config of the study"),
-        ("configs/", "the config of each batch, complete in itself"),
-    ]
     return [
         (
             FILE,
@@ -225,7 +220,7 @@ def _files(published: Publication) -> list[tuple[str, str]]:
         ),
         ("data/", "every view of it as Parquet"),
         ("report.html, report.md", "what came out, and how it was done"),
-        *(of_study if published.study is not None else [("config.toml", "its config, complete in itself")]),
+        ("config.toml" if published.study is None else "study.toml", "its config"),
         ("DATA.md", "what every table and column means"),
     ]
 

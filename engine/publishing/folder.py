@@ -7,7 +7,7 @@ is whole, and the same study makes the same folder again.
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -133,8 +133,8 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
             f"{published.id} goes on with what is missing."
         )
         published = replace(published, notes=(note,))
-    _configs(folder, source, notes)
-    _reports(folder, connection, rows, published)
+    _config(folder, source, notes)
+    _reports(folder, connection, rows[0], source.study)
     write_text(folder / "DATA.md", dictionary(published))
     write_text(folder / "README.md", card(published))
     return published
@@ -145,37 +145,31 @@ def _completed(about: About, source: _Source, rows: Sequence[sqlite3.Row]) -> Ab
     return replace(about, title=title, description=about.description or rows[0]["description"] or "")
 
 
-def _configs(folder: Path, source: _Source, notes: list[str]) -> None:
-    """From the user's own file, where the batch is known: so the servers that it names come along."""
-    alone = source.study is None
-    paths = {
-        batch["id"]: folder / ("config.toml" if alone else f"configs/{batch['id']}.toml") for batch in source.batches
-    }
-    for batch in source.batches:
-        paths[batch["id"]].parent.mkdir(exist_ok=True)
-        _write_config(paths[batch["id"]], lambda batch=batch: toml_of(batch), notes)  # type: ignore[misc]
-    if (study := source.study) is not None:
-        _write_config(folder / "study.toml", lambda: study_toml(study, source.batches), notes)
-        if files := missing_files(study, source.batches):
-            notes.append(f"study.toml names {', '.join(files)}, to be laid beside it; {FILE} needs no such file.")
-
-
-def _write_config(path: Path, make: Callable[[], str], notes: list[str]) -> None:
-    """A config that cannot be a file of its own is in the study file still."""
+def _config(folder: Path, source: _Source, notes: list[str]) -> None:
+    """From the user's own file, where the batch is known: so the servers that it names come along. A config that cannot be a
+    file of its own is in the study file still."""
+    study, batches = source.study, source.batches
     try:
-        write_text(path, make())
+        if study is None:
+            write_text(folder / "config.toml", toml_of(batches[0]))
+            return
+        write_text(folder / "study.toml", study_toml(study, batches))
     except UsageError as error:
         notes.append(str(error))
+        return
+    if files := missing_files(study, batches):
+        notes.append(f"study.toml names {', '.join(files)}, to be laid beside it; {FILE} needs no such file.")
 
 
-def _reports(folder: Path, connection: sqlite3.Connection, rows: Sequence[sqlite3.Row], published: Publication) -> None:
-    copy, study = folder / FILE, published.study
+def _reports(folder: Path, connection: sqlite3.Connection, batch: sqlite3.Row, study: StoredStudy | None) -> None:
+    copy = folder / FILE
     if study is not None:
-        (folder / "reports").mkdir()
-        for name, text in study_pages(copy, study.id).items():
-            write_text(folder / name, text)
-    for row in rows:
-        report = report_of(copy, summarise(copy, row["id"]))
-        path = folder / "report" if study is None else folder / "reports" / row["id"]
-        write_text(path.with_suffix(".html"), html_report(connection, [StoredCell(row, {})], report))
-        write_text(path.with_suffix(".md"), markdown_report(connection, [StoredCell(row, {})], report))
+        pages = study_pages(copy, study.id)
+    else:
+        report, cells = report_of(copy, summarise(copy, batch["id"])), [StoredCell(batch, {})]
+        pages = {
+            "report.html": html_report(connection, cells, report),
+            "report.md": markdown_report(connection, cells, report),
+        }
+    for name, text in pages.items():
+        write_text(folder / name, text)

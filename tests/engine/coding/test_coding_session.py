@@ -208,9 +208,9 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
         (lambda text, key: text.replace(f"{key},no", f"{key},perhaps"), "line 2: 'perhaps' is no code"),
         (lambda text, key: text + f"{key},yes\n", "line 6: the key .* stood in line 2"),
         (lambda text, key: text + f"{key},no\n", "stood in line 2"),
-        (lambda text, key: text.replace("key,", "kee,"), "no column 'key'"),
-        (lambda text, key: text.replace("key,code", "key,code,code"), "no column 'code', or two"),
-        (lambda text, key: "", "no column 'key'"),
+        (lambda text, key: text.replace("key,", "kee,"), "one column 'key'"),
+        (lambda text, key: text.replace("key,code", "key,code,code"), "one column 'code'"),
+        (lambda text, key: "", "one column 'key'"),
         (lambda text, key: text + '"' + "\0", "no key of this sample|no CSV"),
     ],
 )
