@@ -8,22 +8,23 @@ import asyncio
 import gc
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.branching.replay import BranchStudy, study_to_run
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.cluster import Cluster, split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import cluster_for
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings
 from tidepool.engine.config.sections import Study as StudyInCode
-from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study, refuse_too_many
+from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
 from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
-from tidepool.engine.errors import FileError, NotFound
+from tidepool.engine.errors import FileError, NotFound, UsageError
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, ServersNamed, UnitsExpected
 from tidepool.engine.gate import (
     Admission,
@@ -45,7 +46,6 @@ from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.so_far import headline_of
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.runtime.accounts import OpenAccounts
-from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.runtime.session import RunControl, RunningBatch, Session, SessionOutcome, verdict
 from tidepool.engine.studies.study import Study, study_from
@@ -97,10 +97,7 @@ async def run_planned(
     cluster: Cluster | None = None,
 ) -> Summary | StudySummary:
     """Runs cells that are known: of a config, of another file, or a branch. `cluster` makes the live calls, if it is set."""
-    cells = [
-        _Cell(study, cell.levels, cell.replicate)
-        for study, cell in zip(_studies_of(planned), planned.cells, strict=True)
-    ]
+    cells = [RunningBatch(study) for study in _studies_of(planned)]
     folder = await asyncio.to_thread(_check, planned)
     if on_event:
         for words in planned.warnings:
@@ -131,6 +128,12 @@ def _single_cell(study: Config | StudyInCode, path: Path) -> PlannedStudy:
 
 def _create(planned: PlannedStudy, path: Path) -> str:
     return _write(path, planned, _check(planned))[0]
+
+
+def refuse_too_many(study_id: str, cells: int) -> None:
+    """They are run side by side in one process; more than any config makes are a stranger's."""
+    if cells > ceilings.CELLS:
+        raise UsageError(f"Study {study_id} has {cells:,} batches, and {ceilings.CELLS:,} are the most that are run.")
 
 
 def _studies_of(planned: PlannedStudy) -> list[Study]:
@@ -211,20 +214,19 @@ async def resume_batch(
         if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in stored):
             noun = "Batch" if study_id is None else "Study"
             raise NotFound(f"{noun} {run_id} is completed: there is nothing to resume.")
-        cells = _judge_cells(connection, stored, changes)
-    for cell in cells:
-        if not cell.ended:
-            _allow(cell.admission, path, trust)
+        cells, admissions = _judge_cells(connection, stored, changes)
+    for admission in admissions:
+        _allow(admission, path, trust)
     if stored[0].batch["origin"] is not None:
         with reading(path) as connection:
-            cells = [replace(cells[0], study=study_to_run(connection, stored[0].batch, cells[0].study.config))]
+            cells[0].study = study_to_run(connection, stored[0].batch, cells[0].config)
     for cell in cells:
         if not cell.ended and cell.study.code():
             # In the folder where it lay when the batch was created or trusted: code imports what lies beside it.
             folders = trust_record().folders_of(cell.batch_id) or [Path.cwd()]
             await asyncio.to_thread(cell.study.find_code, folders)
     ids = run_id, [cell.batch_id for cell in cells]
-    run = _Run(path, name, cells, on_event, control or RunControl(), study_id is not None, changes)
+    run = _Run(path, name, cells, on_event, control or RunControl(), study_id is not None, changes, admissions)
     return cast(Summary, await run.to_end(lambda: ids, cluster))
 
 
@@ -243,19 +245,19 @@ def _stored_cells(connection: sqlite3.Connection, reference: str) -> tuple[str |
 
 def _judge_cells(
     connection: sqlite3.Connection, stored: Sequence[studies.StoredCell], changes: Sequence[str]
-) -> "list[_Cell]":
-    """Each cell as it would continue."""
-    cells = []
+) -> tuple[list[RunningBatch], list[Admission]]:
+    """Each cell as it would continue, and what those that have not ended would do here."""
+    cells, admissions = [], []
     for item in stored:
         batch, config = item.batch, with_overrides(load_frozen(item.batch["config"]), changes)
-        ended = batch["status"] == BatchStatus.COMPLETED
-        study = study_from(config)
+        study, ended = study_from(config), batch["status"] == BatchStatus.COMPLETED
         admission = admit(connection, batch, study)
-        cells.append(_Cell(study, item.levels, item.replicate, str(batch["id"]), ended, admission))
-    running = [cell for cell in cells if not cell.ended]
-    shared_config([cell.study.config for cell in running])  # cells that name different servers are refused
-    together = iter(judge_together([cell.admission for cell in running], [cell.study for cell in running]))
-    return [cell if cell.ended else replace(cell, admission=next(together)) for cell in cells]
+        cells.append(RunningBatch(study, str(batch["id"]), resumed=True, ended=ended))
+        if not ended:
+            admissions.append(admission)
+    running = [cell.study for cell in cells if not cell.ended]
+    shared_config([study.config for study in running])  # cells that name different servers are refused
+    return cells, judge_together(admissions, running)
 
 
 def _allow(admission: Admission, path: Path, trust: bool) -> None:
@@ -309,35 +311,21 @@ def question_about(
 # -- one run -----------------------------------------------------------------------------------------------------------
 
 
-OWN = Admission("", "", own=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """A batch of a run, new or stored."""
-
-    study: Study
-    levels: Mapping[str, str]
-    replicate: int
-    batch_id: str = ""
-    """empty: not written yet"""
-    ended: bool = False
-    admission: Admission = OWN
-
-
 @dataclass(slots=True)
 class _Run:
     """The life of a run: its accounts, its lock, its beginning, its end and what stopped it."""
 
     path: Path
     name: str
-    cells: Sequence[_Cell]
+    batches: Sequence[RunningBatch]
     listener: Listener | None
     control: RunControl
     is_study: bool
     """with a [design], and a row in `studies`"""
     changes: Sequence[str] = ()
     """limits that stored cells are resumed with"""
+    admissions: Sequence[Admission] = ()
+    """of stored cells: their configs as they were judged"""
     ended: set[str] = field(default_factory=set)
     """batches whose end is in the file"""
     units: dict[str, int] = field(default_factory=dict)
@@ -347,21 +335,22 @@ class _Run:
         self, place: Callable[[], tuple[str, list[str]]], cluster: Cluster | None
     ) -> Summary | StudySummary:
         """`place` returns the id of the run and of its batches, and writes new ones: accounts are checked before."""
-        configs = [cell.study.config for cell in self.cells if not cell.ended]
+        configs = [batch.config for batch in self.batches if not batch.ended]
         models = set().union(*(config.models() for config in configs))
         servers = self._name_servers(configs)
         async with OpenAccounts(models, shared_config(configs), cluster_for(cluster), self.control.stopped) as accounts:
             run_id, batch_ids = await asyncio.to_thread(place)
             accounts.name_batch(run_id)
-            turns = self._turns(batch_ids, servers)
-            session = Session(self.path, run_id, turns, accounts, self.control, self._end_batch)
+            for batch, batch_id in zip(self.batches, batch_ids, strict=True):
+                batch.batch_id, batch.servers, batch.listener = batch_id, servers, self._listener_for(batch_id)
+            session = Session(self.path, run_id, self.batches, accounts, self.control, self._end_batch)
             with batches.holding(self.path, run_id), gc_tuned():
-                await asyncio.to_thread(self._begin, turns, accounts)
-                self._tell(BatchStarted(run_id, configs[0].batch.kind, self.name, turns[0].resumed))
-                outcomes = await session.run(self._play)
-                for turn, outcome in zip(turns, outcomes, strict=True):
-                    if not turn.ended and turn.batch_id not in self.ended:
-                        await self._end_batch(turn, outcome)
+                await asyncio.to_thread(self._begin, accounts)
+                self._tell(BatchStarted(run_id, configs[0].batch.kind, self.name, self.batches[0].resumed))
+                outcomes = await session.run()
+                for batch, outcome in zip(self.batches, outcomes, strict=True):
+                    if not batch.ended and batch.batch_id not in self.ended:
+                        await self._end_batch(batch, outcome)
         with reading(self.path) as connection:
             rows = [batches.find_batch(connection, batch_id) for batch_id in batch_ids]
         only = BatchStatus(rows[0]["status"]), rows[0]["reason"]
@@ -372,38 +361,18 @@ class _Run:
         finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
             await asyncio.to_thread(settle, self.path)
 
-    def _turns(self, batch_ids: Sequence[str], servers: tuple[str, ...]) -> list[RunningBatch]:
-        return [
-            RunningBatch(
-                batch_id,
-                cell.study.config,
-                cell.study.plan(),
-                self._listener_for(batch_id),
-                resumed=bool(cell.batch_id),
-                runs_code=bool(cell.study.code()),
-                servers=servers,
-                ended=cell.ended,
-                rule=cell.study.stop_rule(),
-            )
-            for batch_id, cell in zip(batch_ids, self.cells, strict=True)
-        ]
-
-    async def _play(self, run: BatchRun) -> None:
-        await next(cell.study for cell in self.cells if cell.study.config is run.config).play(run)
-
-    def _begin(self, turns: Sequence[RunningBatch], accounts: OpenAccounts) -> None:
+    def _begin(self, accounts: OpenAccounts) -> None:
         """In a thread, as all short writes: another batch of the same loop may be in the middle of its own."""
-        running = [turn for turn in turns if not turn.ended]
-        for turn, cell in zip(turns, self.cells, strict=True):
-            if turn.resumed and not turn.ended:
-                refuse_changed(self.path, turn.batch_id, cell.admission.frozen)
+        running = [batch for batch in self.batches if not batch.ended]
+        for admission in self.admissions:
+            refuse_changed(self.path, admission.batch_id, admission.frozen)
         with writing(self.path) as connection:
-            batches.discard_commands(connection, turns[0].batch_id)
-        for turn in running:
-            if turn.resumed:
-                batches.reopen_failures(self.path, turn.batch_id)
-            batches.begin(self.path, turn.batch_id, simulated=accounts.simulated(turn.providers))
-        batch_ids = [turn.batch_id for turn in running]
+            batches.discard_commands(connection, self.batches[0].batch_id)
+        for batch in running:
+            if batch.resumed:
+                batches.reopen_failures(self.path, batch.batch_id)
+            batches.begin(self.path, batch.batch_id, simulated=accounts.simulated(batch.providers))
+        batch_ids = [batch.batch_id for batch in running]
         if self.changes:
             _rewrite_limits(self.path, batch_ids, self.changes, f"Resumed with {', '.join(self.changes)}.")
 
@@ -412,9 +381,9 @@ class _Run:
 
         self.control.on_limits = rewrite
 
-    async def _end_batch(self, turn: RunningBatch, outcome: SessionOutcome) -> None:
-        await asyncio.to_thread(_end, self.path, turn.batch_id, outcome)
-        self.ended.add(turn.batch_id)
+    async def _end_batch(self, batch: RunningBatch, outcome: SessionOutcome) -> None:
+        await asyncio.to_thread(_end, self.path, batch.batch_id, outcome)
+        self.ended.add(batch.batch_id)
 
     def _name_servers(self, configs: Sequence[FrozenConfig]) -> tuple[str, ...]:
         """Before anything is sent: where the configs send requests, and with which key, where that is not usual."""
@@ -430,7 +399,7 @@ class _Run:
 
     def _listener_for(self, batch_id: str) -> Listener | None:
         """What is told of each batch is told of the run: one sum of units."""
-        if self.listener is None or len(self.cells) == 1:
+        if self.listener is None or len(self.batches) == 1:
             return self.listener
 
         def listen(event: Event) -> None:

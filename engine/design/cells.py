@@ -275,12 +275,6 @@ def _design_record(config: Config, design: Design, factors: Sequence[Factor]) ->
     }
 
 
-def refuse_too_many(study_id: str, batches: int) -> None:
-    """They are run side by side in one process; more than any config makes are a stranger's."""
-    if batches > ceilings.CELLS:
-        raise UsageError(f"Study {study_id} has {batches:,} batches, and {ceilings.CELLS:,} are the most that are run.")
-
-
 # -- prices ------------------------------------------------------------------------------------------------------------
 
 

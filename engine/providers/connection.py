@@ -5,6 +5,7 @@ used, worked out once. Nothing is retried here: that would repeat the creation o
 can be judged. Bodies are read up to a size, and no redirect is followed: the key would go there too.
 """
 
+import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +15,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from tidepool.engine.deadlines import Deadline
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, display_host
 from tidepool.engine.providers.errors import REJECTED, ProviderComplaint, complaint_in, diagnose
 from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
@@ -254,7 +254,7 @@ class Connection:
         """The whole answer, within its time. Raises Complained."""
         self.open()  # loading an SDK may take longer than an answer may
         try:
-            async with Deadline(seconds), await self._request(method, path, body, headers) as response:
+            async with asyncio.timeout(seconds), await self._request(method, path, body, headers) as response:
                 if response.status != 200:
                     await refuse_errors(response)
                 return Response(response.status, response.headers, await read_body(response))

@@ -5,6 +5,7 @@ or a screen (`storage.key_mask`). An error message of a server may repeat a shor
 `scrubbed`.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ from tidepool.engine.config.endpoints import (
     unknown_provider,
 )
 from tidepool.engine.config.sections import ModelPrice, ProviderSettings
-from tidepool.engine.deadlines import Deadline
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError, ProviderSpec
 from tidepool.engine.registries import PROVIDERS
@@ -224,7 +224,7 @@ class _TimedProvider:
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         try:
-            async with Deadline(self.settings.timeout):
+            async with asyncio.timeout(self.settings.timeout):
                 answer: Answer = await self._provider.complete(call, seed, attempt)
                 return answer
         except TimeoutError as error:

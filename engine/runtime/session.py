@@ -7,9 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.sections import FrozenConfig, as_overrides, limit_change
 from tidepool.engine.errors import FileError, RunError, TidepoolError, UsageError
@@ -20,7 +20,7 @@ from tidepool.engine.runtime.context import RunContext, SharedRun, Tasks
 from tidepool.engine.runtime.plans import Plan, merge_plans, transport_plan
 from tidepool.engine.runtime.scheduler import BatchScheduler
 from tidepool.engine.runtime.services import SERVICES, ExpectedWaves, stages_of
-from tidepool.engine.runtime.stop_rules import Gate, StopRule
+from tidepool.engine.runtime.stop_rules import Gate
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage import batches
 from tidepool.storage.batches import HEARTBEAT_SECONDS
@@ -29,6 +29,9 @@ from tidepool.storage.ledger import Ledger, beat, commands_for, mark_command_rea
 from tidepool.storage.queries.summary import Money, money_by_provider
 from tidepool.storage.states import BatchStatus, StopCode, batch_number_of, sequence_number_of
 from tidepool.storage.writer import Writer
+
+if TYPE_CHECKING:
+    from tidepool.engine.studies.study import Study
 
 # -- control -----------------------------------------------------------------------------------------------------------
 
@@ -206,9 +209,6 @@ def _change_limit(context: RunContext, name: str, value: Any, accounts: Mapping[
 
 DRAIN_SECONDS = 10.0
 
-Play = Callable[[BatchRun], Awaitable[None]]
-"""a study from its first question to its last"""
-
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
@@ -227,23 +227,27 @@ class SessionVerdict:
     stop_code: StopCode | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class RunningBatch:
-    """A batch that is taken up: its frozen config, and who listens."""
+    """A batch that is taken up: its study, and who listens."""
 
-    batch_id: str
-    config: FrozenConfig
-    plan: Plan
-    listener: Listener | None
-    resumed: bool
-    runs_code: bool = False
-    """a scorer of the user's, or replies themselves: stored replies are then sealed"""
-    servers: tuple[str, ...] = ()
-    """in words, those that are not the providers' usual ones"""
+    study: "Study"
+    batch_id: str = ""
+    """empty: not written yet"""
+    resumed: bool = False
     ended: bool = False
     """it has come to its end before: nothing of it is played, and the others' provider batches are told in its log"""
-    rule: StopRule | None = None
-    """when it is sure"""
+    listener: Listener | None = None
+    servers: tuple[str, ...] = ()
+    """in words, those that are not the providers' usual ones"""
+
+    @property
+    def config(self) -> FrozenConfig:
+        return self.study.config
+
+    @cached_property
+    def plan(self) -> Plan:
+        return self.study.plan()
 
     @property
     def providers(self) -> frozenset[str]:
@@ -284,7 +288,7 @@ class Session:
         self._on_end = on_end
         self._accounts = accounts.by_provider
         self._shared = SharedRun(run_id, several=len(turns) > 1)
-        if any(turn.runs_code for turn in turns):
+        if any(turn.study.code() for turn in turns):
             self._shared.seals = ReplySeals()
         self._shared.window.concurrency = self._shared.live_window.concurrency = self._concurrency
         self._plan = merge_plans([turn.plan for turn in turns if not turn.ended])
@@ -292,7 +296,7 @@ class Session:
         self._mains: list[asyncio.Task[None] | None] = [None] * len(turns)
         self._ends: set[asyncio.Task[None]] = set()
 
-    async def run(self, play: Play) -> list[SessionOutcome]:
+    async def run(self) -> list[SessionOutcome]:
         """Plays the batches, whatever happens, and lets go of the file: what became of each."""
         write_error: FileError | None = None
         try:
@@ -301,7 +305,7 @@ class Session:
             reader = connect(self._path)
             try:
                 self._open_file(writer, reader)
-                stop = await self._play(play)
+                stop = await self._play()
             finally:
                 try:
                     await writer.close()
@@ -369,7 +373,7 @@ class Session:
         ended = main is not None and main.done() and not main.cancelled() and main.exception() is None
         return SessionOutcome(None if ended and len(self.runs) > 1 else stop, self.runs[place].reason)
 
-    async def _play(self, play: Play) -> Stop | None:
+    async def _play(self) -> Stop | None:
         """The study to its end (None), or to what stopped it."""
         self._open()
         if self._control.requested is not None:  # while hands were waited for
@@ -379,7 +383,9 @@ class Session:
         for place, (run, turn) in enumerate(zip(self.runs, self._turns, strict=True)):
             if not turn.ended:
                 tasks = run.context.tasks
-                self._mains[place] = tasks.spawn(_play_logged(play, run), tasks.ending(partial(self._ended, place)))
+                self._mains[place] = tasks.spawn(
+                    _play_logged(turn.study, run), tasks.ending(partial(self._ended, place))
+                )
         all_runs = asyncio.gather(*filter(None, self._mains))
         all_runs.add_done_callback(_retrieve_error)
         stop_request = asyncio.ensure_future(self._control.stopped())
@@ -420,7 +426,7 @@ class Session:
                 self._open_one(turn, run)
         if workers is not None:
             context.log("info", workers.summary)
-        exact = self._plan.exact and not any(turn.rule for turn in turns)
+        exact = self._plan.exact and not any(run.gate for run in self.runs)
         context.emit(CallsExpected(self._plan.calls_expected, exact))
         self._log_transport()
         if any(turn.resumed for turn in turns):
@@ -509,9 +515,9 @@ class Session:
             await tasks.cancel()
 
 
-async def _play_logged(play: Play, run: BatchRun) -> None:
+async def _play_logged(study: "Study", run: BatchRun) -> None:
     try:
-        await play(run)
+        await study.play(run)
     finally:
         run.log_end()
 
@@ -519,10 +525,10 @@ async def _play_logged(play: Play, run: BatchRun) -> None:
 def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
     """Who lets units begin, where the batch stops when it is sure."""
     plan = turn.plan
-    if turn.rule is None:
+    if turn.ended or (rule := turn.study.stop_rule()) is None:
         return None
     stages = stages_of(turn.config, {planned.model for planned in plan.calls}, plan.units)
-    return Gate(turn.rule, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
+    return Gate(rule, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
 
 
 def _retrieve_error(all_runs: "asyncio.Future[Any]") -> None:

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.call import Call, Reply, stream
@@ -49,10 +48,6 @@ class CollectedCall(PendingCall):
 
     future: "asyncio.Future[Reply | None]" = field(kw_only=True)
     """its reply; None: its story is to buy it live"""
-
-
-FEW_STEPS = 16
-"""most units ask no more than this, and a short list takes a fifth of the memory of a set"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,7 @@ class Unit:
         self._context = context
         self._ask = ask
         self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else _NOTHING
-        self._steps: list[str] | set[str] = []
+        self._steps: set[str] = set()
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
         return self._ask(self, call)
@@ -143,15 +138,9 @@ class Unit:
         return self._context.ledger
 
     def claim_step(self, step: str) -> None:
-        steps = self._steps
-        if step in steps:
+        if step in self._steps:
             raise RunError(f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study.")
-        if isinstance(steps, set):
-            steps.add(step)
-        elif len(steps) < FEW_STEPS:
-            steps.append(intern(step))
-        else:
-            self._steps = {*steps, step}
+        self._steps.add(step)
 
     def remembers(self, step: str) -> bool:
         """Whether the ledger has this step, so that asking it is a replay."""
