@@ -174,7 +174,6 @@ GALLERY_SIZE = (110, 34)
 READ = {
     "evolution_judged": "talks",
     "evolution_labels": "talks",
-    "evolution_fewshot": "statistics",
     "simulation": "talks",
     "simulation_narrated": "talks",
     "secret_game_mixed": "statistics",

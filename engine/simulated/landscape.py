@@ -98,24 +98,12 @@ MIDDLE_LEVEL = 3
 CEILING = 0.98
 SILENT, SILENT_WITH_FORMAT = 0.06, 0.01
 
-EXAMPLE_LEVEL, EXAMPLE_REPEATED = 0.2, 0.6
-"""a solved example of the same kind is worth this times its level; each further one this share of the one before"""
-EXAMPLE_COST, OTHER_KIND, WRONG_EXAMPLE = 0.05, 0.10, 0.30
 SKILL = {"solver": -1.0, "solver-small": -1.6, "solver-large": -0.3, "solver-planted": -0.3}
 FLAT_SKILL, FLAT_SILENT = 0.5, 0.02
 
 _NEGATIONS = (" not ", " don't ", " never ", " without ", " no ", " skip ", " avoid ", " nor ", " cannot ")
 _SENTENCE_END = re.compile(r"[.!?;\n]+\s*")
 _TOKEN = re.compile(r"[a-z0-9#'-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A solved problem in the talk before the question."""
-
-    kind: str
-    level: int
-    right: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,27 +135,16 @@ def read_prompt(prompt: str) -> PromptReading:
     return PromptReading(worths, silent, tuple(counts.items()), tuple(harms), words)
 
 
-def chance(
-    model_name: str, prompt: str, kind: str, level: int, examples: tuple[Example, ...] = ()
-) -> tuple[float, float]:
+def chance(model_name: str, prompt: str, kind: str, level: int) -> tuple[float, float]:
     """Of a right answer, and of a reply without any."""
     hardness = LEVEL_COST * (level - MIDDLE_LEVEL)
     if is_flat(model_name):
         return (1 - FLAT_SILENT) * _squashed(FLAT_SKILL - hardness), FLAT_SILENT
     reading = read_prompt(prompt)
     skill = SKILL.get(model_name, SKILL["solver"])
-    worth = reading.worth[KINDS.index(kind)] + taught(examples, kind)
+    worth = reading.worth[KINDS.index(kind)]
     right = _squashed(skill + worth - hardness) * (1 - habit(model_name, prompt, kind))
     return (1 - reading.silent) * right, reading.silent
-
-
-def taught(examples: tuple[Example, ...], kind: str) -> float:
-    """What solved problems shown before the question are worth: hard ones of the same kind teach most."""
-    levels = sorted((example.level for example in examples if example.right and example.kind == kind), reverse=True)
-    gain = sum(EXAMPLE_LEVEL * level * EXAMPLE_REPEATED**place for place, level in enumerate(levels))
-    other = sum(example.right and example.kind != kind for example in examples)
-    wrong = sum(not example.right for example in examples)
-    return gain - EXAMPLE_COST * len(examples) - OTHER_KIND * other - WRONG_EXAMPLE * wrong
 
 
 def is_flat(model_name: str) -> bool:

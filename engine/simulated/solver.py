@@ -14,7 +14,7 @@ from zlib import crc32
 
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, mix, texts
-from tidepool.engine.simulated.landscape import Example, chance, habit, in_pairs, is_flat, read_prompt
+from tidepool.engine.simulated.landscape import chance, habit, in_pairs, is_flat, read_prompt
 from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
 
 KIND, LEVEL = "logic", 3
@@ -130,7 +130,7 @@ def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) 
         return SimulatedReply(
             f"{_OPENINGS[dice % 5]} I go by the numbers given.\n#### {_guess(question, dice)}", "guess"
         )
-    right, silent = _chance(model_name, system, known.kind, known.level, read_examples(tuple(messages[:-1])))
+    right, silent = _chance(model_name, system, known.kind, known.level)
     draw = (dice >> 11) * 2.0**-53
     dice = mix(dice)
     if draw < right:
@@ -156,19 +156,6 @@ def _split_text(text: str) -> tuple[str, str]:
             if question and recognise(question):
                 return question, "\n".join((*lines[:number], line.removesuffix(question), *lines[number + 1 :])).strip()
     return text, ""
-
-
-@lru_cache(maxsize=8192)
-def read_examples(talk: tuple[Message, ...]) -> tuple[Example, ...]:
-    """The solved problems of the talk so far, as far as it knows them."""
-    pairs = (
-        (recognise(_split_text(user.text)[0]), reply.text) for user, reply in zip(talk[::2], talk[1::2], strict=False)
-    )
-    return tuple(
-        Example(known.kind, known.level, reply.rpartition("####")[2].strip() == known.worked.answer)
-        for known, reply in pairs
-        if known is not None
-    )
 
 
 def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int, unit: str = "") -> str:

@@ -141,7 +141,6 @@ def _evolution(rng: Random) -> Data:
         "target_fitness": rng.choice((0.85, 2.0, 2.0)),
         "stagnation": rng.choice((0, 3, 20)),
         "max_calls": rng.choice((0, 0, 0, 300)),
-        "few_shot": rng.choice((0, 0, 3)),
         "task": rng.choice(("auto", "auto", "judge")),
         "judge": "simulated:judge",
         **_reasoning(rng),

@@ -2,22 +2,18 @@
 
 from collections.abc import Iterable
 
-from tidepool.engine.call import Message
 from tidepool.engine.simulated.landscape import chance
-from tidepool.engine.simulated.solver import read_examples
 from tidepool.engine.studies.evolution.problems.problem_set import recognise
 
 
-def true_accuracy(
-    prompt: str, questions: Iterable[str], model_name: str = "solver", talk: tuple[Message, ...] = ()
-) -> float:
-    """The exact share of right answers this prompt brings on average, with these examples; only for built-in questions."""
-    chances = [_chance_of(model_name, prompt, question, talk) for question in questions]
+def true_accuracy(prompt: str, questions: Iterable[str], model_name: str = "solver") -> float:
+    """The exact share of right answers this prompt brings on average; only for built-in questions."""
+    chances = [_chance_of(model_name, prompt, question) for question in questions]
     return sum(chances) / len(chances)
 
 
-def _chance_of(model_name: str, prompt: str, question: str, talk: tuple[Message, ...]) -> float:
+def _chance_of(model_name: str, prompt: str, question: str) -> float:
     known = recognise(question)
     if known is None:
         raise ValueError(f"the simulated solver does not know this kind of question: {question[:80]!r}")
-    return chance(model_name, prompt, known.kind, known.level, read_examples(talk))[0]
+    return chance(model_name, prompt, known.kind, known.level)[0]

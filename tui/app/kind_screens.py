@@ -107,7 +107,7 @@ SCREENS: Mapping[str, KindScreens] = {
             ("Problems", "task labels fields question_template judge_from samples"),
             ("Marking", "rubric scorer pass_mark marking_seconds"),
             ("Honesty", "racing seed_final random_baseline"),
-            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts few_shot"),
+            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts"),
             ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),
         ),
         who=(

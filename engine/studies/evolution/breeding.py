@@ -23,17 +23,7 @@ from tidepool.engine.studies.evolution.rewrites import (
     read_rewrite,
     rewrite_request,
 )
-from tidepool.engine.studies.evolution.variation import (
-    CROSSOVERS,
-    NOTHING,
-    SELECTIONS,
-    Material,
-    Showable,
-    cross_examples,
-    draw_examples,
-    mutate,
-    vary_examples,
-)
+from tidepool.engine.studies.evolution.variation import CROSSOVERS, SELECTIONS, Material, mutate
 from tidepool.storage.states import FinishReason
 
 COPY = "copy"
@@ -52,8 +42,6 @@ class Breeding:
     """mutation: chance of each segment to be hit, so a long prompt changes more than a short one"""
     rewrite_share: float = 0.5
     """share of children that a model rewrites instead"""
-    showable: Showable = NOTHING
-    """problems that a child may show solved"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +49,11 @@ class Child:
     genome: Genome
     rewrite: str | None = None
     """rephrase, shorten, elaborate or reflect: still to be done by a model"""
+
+
+def reflected(parent: Genome, generation: int) -> Child:
+    """A parent for a model to rewrite, after seeing what it got wrong."""
+    return Child(parent.child(parent.segments, COPY, generation), "reflect")
 
 
 def breed(
@@ -76,35 +69,30 @@ def breed(
     """`count` children that differ from each other and from the prompts already known, if that can be had."""
     select = SELECTIONS[how.selection]
     parents = select(scores, 2 * count, rng)
-    seen = {*known, *(genome.key for genome in population)}
+    seen = {*known, *(genome.prompt for genome in population)}
     children = []
     for mother, father in zip(parents[::2], parents[1::2], strict=True):
         child = _conceive(population[mother], population[father], generation, how, material, rng)
         child = make_new(child, seen, material, rng)
-        seen.add(child.genome.key)
+        seen.add(child.genome.prompt)
         children.append(child)
     return children
 
 
 def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, material: Material, rng: Random) -> Child:
     segments, operators, others = mother.segments, [], []
-    examples = mother.examples
-    if mother.key != father.key and rng.random() < how.rates.crossover:
+    if mother.prompt != father.prompt and rng.random() < how.rates.crossover:
         free, frame = split_frame(mother.segments)
         segments = insert_frame(CROSSOVERS[how.crossover](free, split_frame(father.segments)[0], rng), frame)
         operators.append(how.crossover)
         others.append(father)
-        examples = cross_examples(mother.examples, father.examples, how.showable, rng)
     rewrite = rng.choice(REWRITES) if rng.random() < how.rewrite_share else None
     hits = sum(rng.random() < how.rates.mutation for _ in segments)
     if rewrite is None:
         for _ in range(min(hits, _MOST_HITS)):
             segments, name = mutate(segments, rng, material)
             operators.append(name)
-    examples, change = vary_examples(examples, how.showable, rng)
-    operators += [change] if change else []
-    child = mother.child(segments, "+".join(operators) or COPY, generation, *others)
-    return Child(replace(child, examples=examples), rewrite)
+    return Child(mother.child(segments, "+".join(operators) or COPY, generation, *others), rewrite)
 
 
 def make_new(child: Child, seen: Collection[str], material: Material, rng: Random) -> Child:
@@ -113,7 +101,7 @@ def make_new(child: Child, seen: Collection[str], material: Material, rng: Rando
     if child.rewrite is not None:
         return child
     for _ in range(_TRIES):
-        if genome.key not in seen:
+        if genome.prompt not in seen:
             break
         segments, name = mutate(genome.segments, rng, material)
         genome = replace(genome, segments=segments, operator=_join_operators(genome.operator, name))
@@ -126,19 +114,13 @@ def apply_rewrite(child: Child, segments: Sequence[str]) -> Genome:
     return replace(child.genome, segments=tuple(segments), operator=operator)
 
 
-def random_genome(material: Material, generation: int, rng: Random, showable: Showable = NOTHING) -> Genome:
-    """What random search tries: any number of segments in any order, and of examples."""
+def random_genome(material: Material, generation: int, rng: Random) -> Genome:
+    """What random search tries: any number of segments in any order."""
     count = min(rng.randint(*RANDOM_SEGMENTS), len(material.segments))
     segments = tuple(rng.sample(material.segments, count))
     if material.frames:
         segments = insert_frame(segments, rng.choice(material.frames))
-    return Genome(segments, (), "random", generation, draw_examples(showable, rng))
-
-
-def copy_parent(parent: Genome, generation: int, showable: Showable, rng: Random) -> Genome:
-    """For a model to rewrite: as its parent is, but for its examples now and then."""
-    examples, change = vary_examples(parent.examples, showable, rng)
-    return replace(parent.child(parent.segments, change or COPY, generation), examples=examples)
+    return Genome(segments, (), "random", generation)
 
 
 def _join_operators(operator: str, added: str) -> str:
@@ -162,7 +144,7 @@ async def finish(evaluator: Evaluator, children: Sequence[Child], generation: in
     genomes = []
     for place, genome in enumerate(results):
         new = make_new(Child(genome), seen, material, evaluator.stream("instead", generation, place)).genome
-        seen.add(new.key)
+        seen.add(new.prompt)
         genomes.append(new)
     return genomes
 
@@ -200,7 +182,7 @@ async def rewrite_by_model(
 
 def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
     """What went wrong with this prompt; for one not tried yet, with its parents."""
-    if genome.key in evaluator.known:
-        return evaluator.known[genome.key].failures
+    if genome.prompt in evaluator.known:
+        return evaluator.known[genome.prompt].failures
     parents = [candidate for candidate in evaluator.known.values() if candidate.genome.id in genome.parents]
     return [failure for parent in parents for failure in parent.failures]

@@ -92,8 +92,6 @@ class EvolutionSettings(Section):
     )
     """prompts to start from; else some fifty that come with Tidepool. A prompt with {question} is the whole message; or { system = "…",
     user = "…{question}…" }; {names} of columns are filled in. Mutation inserts sentences of these prompts"""
-    few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
-    """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
     """a built-in set, or a file (JSONL, CSV, Parquet) of questions and answers"""
     fields: dict[Word, Address] = Field(

@@ -166,8 +166,6 @@ class Candidate:
     unit: Unit
     diversity: float
     """its distance to the rest of its generation"""
-    text: str
-    """prompt and examples: what counts as its length"""
     replies: dict[str, list[Replies]] = field(default_factory=dict)
     """by model, one entry for each problem it met"""
     failures: list[FailedProblem] = field(default_factory=list)
@@ -191,7 +189,8 @@ class Candidate:
                 if text is not None and len(self.failures) < MOST_FAILURES:
                     self.failures.append(FailedProblem(problem.question, problem.answer, text))
         self.by_model = {
-            model: fitness_of(replies, self.text, self.diversity, weights) for model, replies in self.replies.items()
+            model: fitness_of(replies, self.genome.prompt, self.diversity, weights)
+            for model, replies in self.replies.items()
         }
         self.fitness = overall(list(self.by_model.values()))
 
@@ -212,7 +211,6 @@ class Candidate:
         return {
             "unit": self.unit.number,
             "asked": self.sample_count,
-            **({"examples": self.genome.examples} if self.genome.examples else {}),
             **(asdict(self.fitness) if self.fitness else {}),
             "by_model": by_model,
         }
@@ -237,14 +235,13 @@ class Evaluator:
         self.numbering = numbering
         self.problems = problems
         self.known: dict[str, Candidate] = {}
-        """by key"""
+        """by prompt"""
         self.history: list[Generation] = []
         self.calls = 0
         self.units_ahead = 0
         """units there may be in all, as far as one can tell before the search is over"""
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
-        self.showable = grader.builder.showable(settings.few_shot)
         self.guard = Guard(problems)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
@@ -277,7 +274,7 @@ class Evaluator:
 
     def scores(self, genomes: Sequence[Genome]) -> list[float]:
         """Scores that can be compared, whether they rest on few replies or on many."""
-        return _comparable([self.known[genome.key] for genome in genomes])
+        return _comparable([self.known[genome.prompt] for genome in genomes])
 
     def leader(self, operator: str | None = None) -> Candidate:
         """The best of all, or of those that came about in this way."""
@@ -307,19 +304,17 @@ class Evaluator:
     def admit(
         self, genomes: Sequence[Genome], first_place: int = 0, purpose: str = "genome", rest: Sequence[str] = ()
     ) -> list[Candidate]:
-        """Those that are new, each with a unit of its own. `rest` are the shapes of others of the same population."""
+        """Those that are new, each with a unit of its own. `rest` are other prompts of the same population."""
         generation = len(self.history)
-        shapes = [*(genome.shape for genome in genomes), *rest]
+        prompts = [*(genome.prompt for genome in genomes), *rest]
         entrants = []
         for place, genome in enumerate(genomes, first_place):
-            if genome.key in self.known:
+            if genome.prompt in self.known:
                 continue
-            distance = distance_to_rest(place - first_place, shapes, self.stream("distance", generation, place))
+            distance = distance_to_rest(place - first_place, prompts, self.stream("distance", generation, place))
             unit = self._open(genome, purpose if self._letter == "g" else "random_search")
-            candidate = Candidate(
-                genome, f"{self._letter}{generation}.{place}", unit, distance, text=self.grader.builder.text(genome)
-            )
-            self.known[genome.key] = candidate
+            candidate = Candidate(genome, f"{self._letter}{generation}.{place}", unit, distance)
+            self.known[genome.prompt] = candidate
             entrants.append(candidate)
         return entrants
 
@@ -384,15 +379,14 @@ class Evaluator:
         """`genomes` is the population as it now is, `entrants` those of it that were new."""
         generation = len(self.history)
         self._answered = not entrants or any(entrant.fitness for entrant in entrants)
-        population = [self.known[genome.key] for genome in genomes]
+        population = [self.known[genome.prompt] for genome in genomes]
         known = [one.total for one in population if one.total is not None]
-        shapes = [genome.shape for genome in genomes]
         leader = self.leader()
         record = Generation(
             generation,
             best=leader.total or 0.0,
             mean=fmean(known) if known else 0.0,
-            diversity=self._diversity(shapes),
+            diversity=self._diversity([genome.prompt for genome in genomes]),
             calls=self.calls - self._calls_reported,
             mean_ci95=spread.interval if (spread := of_mean(known)) else None,
         )

@@ -100,7 +100,7 @@ async def best_seed(evaluator: Evaluator) -> Candidate:
         return evaluator.leader(SEED)
     seeds = seeds_of(evaluator.settings)
     opened = {seed.name: seed for seed in evaluator.admit(seeds, purpose=WHY)}
-    field = [evaluator.known[genome.key] for genome in seeds]
+    field = [evaluator.known[genome.prompt] for genome in seeds]
     for rung in seed_rungs(len(evaluator.problems), len(field), evaluator.settings.racing):
         assignments = [(seed, places) for seed in field if (places := _remaining_problems(evaluator, seed, rung))]
         for seed, _ in assignments:
@@ -134,8 +134,8 @@ NAME = "validation"
 async def examine(
     evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]
 ) -> dict[str, Marks]:
-    """All of them in one wave; a prompt that is there twice is asked once. The marks are by key."""
-    genomes = {candidate.genome.key: candidate.genome for candidate in finalists}
+    """All of them in one wave; a prompt that is there twice is asked once. The marks are by prompt."""
+    genomes = {candidate.genome.prompt: candidate.genome for candidate in finalists}
     units = [
         evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=NAME)
         for genome in genomes.values()
@@ -152,8 +152,8 @@ async def examine(
     return dict(zip(genomes, marks, strict=True))
 
 
-def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) -> dict[str, Any]:
-    """One prompt as the contract shows it, with its figures by model. `problems` are those of the search."""
+def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
+    """One prompt as the contract shows it, with its figures by model."""
     outcome = held_out(by_problem(marks))
     genome, fitness = candidate.genome, candidate.fitness
     models = {}
@@ -167,8 +167,7 @@ def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) ->
         }
     return {
         "prompt": genome.prompt,
-        "examples": [{"question": problems[one].question, "answer": problems[one].answer} for one in genome.examples],
-        "length": {"words": len(candidate.text.split()), "tokens": expected_tokens(candidate.text)},
+        "length": {"words": len(genome.prompt.split()), "tokens": expected_tokens(genome.prompt)},
         "fitness": fitness.total if fitness else None,
         "accuracy": fitness.accuracy if fitness else None,
         "validation_accuracy": outcome.accuracy,

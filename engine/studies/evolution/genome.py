@@ -111,9 +111,6 @@ def _shown(name: str, fields: Mapping[str, Any]) -> str:
     return str(value) if isinstance(value, str | int | float) else ""
 
 
-_PRIVATE = range(0xE000, 0xF900)
-"""letters that stand for examples"""
-_EXAMPLE_WEIGHT = 40
 _LIST_ITEM = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s")
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’)\]]*\s+(?=["'“‘(\[]?[A-Z0-9#])""")
 _NO_END = re.compile(r"(?:^|\s)(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|St|No|[A-Z])\.\s*$|^\s*\d{1,3}\.\s*$")
@@ -127,32 +124,19 @@ class Genome:
     operator: str = "seed"
     """how it came about, e.g. `single_point+word_swap`"""
     generation: int = 0
-    examples: tuple[int, ...] = ()
-    """problems of the search, by number, that are shown solved before the question"""
 
     @cached_property
     def prompt(self) -> str:
         return join_segments(self.segments)
 
     @cached_property
-    def key(self) -> str:
-        """Equal for genomes that ask the same in the same way, whatever their history."""
-        return f"{self.prompt}\x1e{','.join(map(str, self.examples))}" if self.examples else self.prompt
-
-    @cached_property
-    def shape(self) -> str:
-        """By which genomes are called alike: another example counts as much as another phrase."""
-        return self.prompt + "".join(chr(_PRIVATE[one % len(_PRIVATE)]) * _EXAMPLE_WEIGHT for one in self.examples)
-
-    @cached_property
     def id(self) -> str:
-        """The same only for equal keys with an equal history."""
-        return _digest((self.key, str(self.generation), self.operator, *self.parents))
+        """The same only for equal prompts with an equal history."""
+        return _digest((self.prompt, str(self.generation), self.operator, *self.parents))
 
     def child(self, segments: Iterable[str], operator: str, generation: int, *others: "Genome") -> "Genome":
-        """With the examples of the first parent."""
         parents = tuple(dict.fromkeys((self.id, *(other.id for other in others))))
-        return Genome(tuple(segments), parents, operator, generation, self.examples)
+        return Genome(tuple(segments), parents, operator, generation)
 
 
 def genome_from(prompt: str, operator: str = "seed", generation: int = 0) -> Genome:

@@ -6,7 +6,7 @@ everywhere, and GEPA starts from the best of that generation. No reply is asked 
 minibatch is known from its full evaluation.
 
 The package cannot wait asynchronously, so it runs in a thread and hands each of its questions to the task of the study
-(`Handover`). That task counts as busy while the thread computes, so waves stay exact; and a question is answered before the
+(`lead`). That task counts as busy while the thread computes, so waves stay exact; and a question is answered before the
 thread goes on, so a replay asks the same in the same order.
 
 GEPA wants a number for every problem. A call that failed is no wrong answer, so it takes the mean of what was answered with
@@ -16,15 +16,16 @@ it; where nothing was answered there is nothing to reflect on, and a child that 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from threading import Lock
+from threading import Event
 from typing import Any, cast
 
 from tidepool.engine.call import seed_of
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, copy_parent, rewrite_by_model
+from tidepool.engine.studies.evolution.breeding import Breeding, reflected, rewrite_by_model
 from tidepool.engine.studies.evolution.evaluator import Candidate, Evaluator
 from tidepool.engine.studies.evolution.final_test import by_problem, score
 from tidepool.engine.studies.evolution.genome import Genome
@@ -69,54 +70,45 @@ proposals to make now, 0 at the end of the search"""
 Ask = Callable[[Any], Any]
 
 
+_LOOK_SECONDS = 0.2
+"""after which a thread that waits for an answer looks whether the run is over"""
+
+
 class SearchEnded(BaseException):
     """The run is over: the thread is to unwind. No library takes it for an error of its own."""
 
 
-class Handover:
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._questions: asyncio.Queue[tuple[Any, Future[Any]] | None] = asyncio.Queue()
-        self._lock = Lock()
-        self._open: Future[Any] | None = None
-        """the answer that the thread waits for"""
-        self._ended = False
+async def lead(work: Callable[[Ask], None], answer: Callable[[Any], Awaitable[Any]]) -> None:
+    """Runs `work` in a thread to its end; what it asks is answered by `answer`, here."""
+    loop, ended = asyncio.get_running_loop(), Event()
+    questions: asyncio.Queue[tuple[Any, Future[Any]] | None] = asyncio.Queue()
 
-    async def lead(self, work: Callable[[Ask], None], answer: Callable[[Any], Awaitable[Any]]) -> None:
-        """Runs `work` in a thread to its end; what it asks is answered by `answer`, here."""
-        thread = asyncio.create_task(asyncio.to_thread(self._run, work))
-        try:
-            while (entry := await self._questions.get()) is not None:
-                question, reply = entry
-                reply.set_result(await answer(question))
-            await thread
-        finally:
-            self._end()
-
-    def _run(self, work: Callable[[Ask], None]) -> None:
-        try:
-            work(self._ask)
-        except SearchEnded:
-            return
-        finally:
-            with self._lock:
-                if not self._ended:
-                    self._loop.call_soon_threadsafe(self._questions.put_nowait, None)
-
-    def _ask(self, question: Any) -> Any:
+    def ask(question: Any) -> Any:
         reply: Future[Any] = Future()
-        with self._lock:
-            if self._ended:
-                raise SearchEnded
-            self._open = reply
-            self._loop.call_soon_threadsafe(self._questions.put_nowait, (question, reply))
-        return reply.result()
+        if not ended.is_set():
+            loop.call_soon_threadsafe(questions.put_nowait, (question, reply))
+        while not ended.is_set():
+            with suppress(TimeoutError):
+                return reply.result(_LOOK_SECONDS)
+        raise SearchEnded
 
-    def _end(self) -> None:
-        with self._lock:
-            self._ended = True
-            if self._open is not None and not self._open.done():
-                self._open.set_exception(SearchEnded())
+    def run() -> None:
+        try:
+            work(ask)
+        except SearchEnded:
+            pass
+        finally:
+            if not ended.is_set():
+                loop.call_soon_threadsafe(questions.put_nowait, None)
+
+    thread = asyncio.create_task(asyncio.to_thread(run))
+    try:
+        while (entry := await questions.get()) is not None:
+            question, reply = entry
+            reply.set_result(await answer(question))
+        await thread
+    finally:
+        ended.set()
 
 
 _PROMPT = "prompt"
@@ -249,12 +241,12 @@ class GepaSearch:
         if evaluator.grader.gathers(MINIBATCH * (evaluator.settings.proposals)) and not evaluator.run.resumed:
             evaluator.run.log("warning", SMALL_WAVES)
         evaluator.reopen(start, "genome")
-        self._open[start.genome.key] = start
+        self._open[start.genome.prompt] = start
 
         def work(ask: Ask) -> None:
-            optimise(ask, start.genome.key, len(evaluator.problems), seed_of(evaluator.run.seed, "gepa"))
+            optimise(ask, start.genome.prompt, len(evaluator.problems), seed_of(evaluator.run.seed, "gepa"))
 
-        await Handover().lead(work, self._answer)
+        await lead(work, self._answer)
         return self._rule
 
     async def _answer(self, question: Question) -> Any:
@@ -280,7 +272,7 @@ class GepaSearch:
         marked = await self._evaluator.evaluate(assignments, look) if assignments else []
         for (candidate, places), marks in zip(assignments, marked, strict=True):
             scored = results(marks, [self._evaluator.problems[place] for place in places])
-            self._results[candidate.genome.key] |= dict(zip(places, scored, strict=True))
+            self._results[candidate.genome.prompt] |= dict(zip(places, scored, strict=True))
 
     async def _reflect(self, reflections: Sequence[Reflection]) -> list[str | None]:
         evaluator, wave = self._evaluator, self._evaluator.numbering.next_wave()
@@ -294,18 +286,17 @@ class GepaSearch:
 
     async def _proposal(self, reflection: Reflection, place: int, wave: int) -> Genome:
         evaluator, generation = self._evaluator, len(self._evaluator.history)
-        mother, rng = evaluator.known[reflection.prompt].genome, evaluator.stream("examples", generation, place)
-        child = Child(copy_parent(mother, generation, evaluator.showable, rng), "reflect")
+        child = reflected(evaluator.known[reflection.prompt].genome, generation)
         return await rewrite_by_model(evaluator, child, reflection.failures, f"g{generation}.{place}", wave)
 
     def _admitted(self, genome: Genome, place: int) -> str | None:
         """None: it is known already."""
         evaluator = self._evaluator
-        rest = [evaluator.known[key].genome.shape for key in self._results]
+        rest = [evaluator.known[key].genome.prompt for key in self._results]
         for candidate in evaluator.admit([genome], place, rest=rest):
-            self._open[genome.key] = candidate
+            self._open[genome.prompt] = candidate
             self._entrants.append(candidate)
-            return genome.key
+            return genome.prompt
         return None
 
     def _turn(self) -> int:
@@ -341,7 +332,7 @@ class GepaSearch:
         complete = (
             evaluator.known[prompt] for prompt, row in self._results.items() if len(row) == len(evaluator.problems)
         )
-        population = {candidate.genome.key: candidate.genome for candidate in (*complete, *self._entrants)}
+        population = {candidate.genome.prompt: candidate.genome for candidate in (*complete, *self._entrants)}
         evaluator.end_generation(list(population.values()), self._entrants)
         self._entrants, self._proposals = [], 0
         self._ends += self._calls_of_generation()

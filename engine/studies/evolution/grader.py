@@ -1,15 +1,10 @@
-"""Asks a model the problems under a prompt, and has its replies marked.
+"""Asks a model the problems under a prompt, and has its replies marked."""
 
-A model is shown the system prompt, solved examples as a conversation before the question, and the question. An example is
-never the very problem that is asked, nor one in hardly other words with the same answer: for that one it is left out.
-"""
-
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -25,76 +20,10 @@ from tidepool.engine.studies.evolution.genome import Genome, fill_template, part
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, allowed_scorer, is_own
-from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
-from tidepool.engine.studies.evolution.variation import Showable
 from tidepool.engine.studies.evolution.width import pace_of
 from tidepool.storage.states import FinishReason
-
-SOLUTIONS = ("solution", "worked", "rationale", "canonical_solution")
-"""columns of a file in which a problem is worked out"""
-
-_CALCULATOR = re.compile(r"<<[^<>]*>>")
-"""GSM8K's notes for one"""
-
-
-NEARLY = 92.0
-"""per cent of letters in common: the same question in hardly other words"""
-
-
-@dataclass(frozen=True)
-class RequestBuilder:
-    task: AnswerTask
-    problems: Sequence[Problem]
-    """of the search: the examples are among them"""
-
-    def request(self, genome: Genome, problem: Problem) -> tuple[str, tuple[Message, ...]]:
-        """The system prompt and the messages."""
-        system, user = parts(genome.prompt)
-        examples = [example for example in self._shown(genome) if not _reveals_answer(example, problem)]
-        pairs = (message for example in examples for message in self._pair(example, user))
-        return fill_template(system, problem), (*pairs, Message("user", fill_template(user, problem)))
-
-    def text(self, genome: Genome) -> str:
-        """All of it but the question, for its length."""
-        user = parts(genome.prompt)[1]
-        return "\n".join((genome.prompt, *(text for one in self._shown(genome) for _, text in self._pair(one, user))))
-
-    def showable(self, most: int) -> Showable:
-        """`most` at once, and never all there are: one must be left to be asked."""
-        return Showable(self._solved, min(most, len(self._solved) - 1)) if most else Showable()
-
-    @cached_property
-    def _solved(self) -> tuple[int, ...]:
-        return tuple(number for number, problem in enumerate(self.problems) if self.demonstrated(problem))
-
-    def _shown(self, genome: Genome) -> Iterator[Problem]:
-        return (self.problems[number] for number in genome.examples)
-
-    def _pair(self, problem: Problem, user: str) -> tuple[Message, Message]:
-        return Message("user", fill_template(user, problem)), Message("assistant", self.demonstrated(problem))
-
-    def demonstrated(self, problem: Problem) -> str:
-        """The answer in the form in which replies are looked for it, worked out where the file has that; empty: it cannot be shown."""
-        worked = next((str(text).strip() for name in SOLUTIONS if (text := problem.fields.get(name))), "")
-        match self.task.kind(problem.answer):
-            case "number":
-                steps = _CALCULATOR.sub("", worked.partition("####")[0]).strip()
-                return f"{steps}\n#### {problem.answer}".strip()
-            case "choice":
-                return letter_of(problem.answer, choices_of(problem.fields)) or ""
-        return problem.answer
-
-
-def _reveals_answer(example: Problem, problem: Problem) -> bool:
-    if example.question == problem.question:
-        return True
-    if example.answer != problem.answer:
-        return False
-    from rapidfuzz.fuzz import ratio
-
-    return ratio(example.question, problem.question, score_cutoff=NEARLY) > 0
-
 
 T = TypeVar("T")
 
@@ -164,11 +93,10 @@ def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
 
 
 class Grader:
-    def __init__(self, run: BatchRun, settings: EvolutionSettings, marker: Marker, search: Sequence[Problem]) -> None:
+    def __init__(self, run: BatchRun, settings: EvolutionSettings, marker: Marker) -> None:
         self._run = run
         self._settings = settings
         self._marker = marker
-        self.builder = RequestBuilder(AnswerTask(settings.task, tuple(settings.labels)), search)
         self.models = settings.solvers()
         self.waves = 2 if settings.judged else 1
         """that a sitting takes: replies, and a judge's marks of them"""
@@ -253,13 +181,13 @@ class Grader:
         return mark if isinstance(mark, Verdict) else verdict
 
     async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> SolverReply | None:
-        system, messages = self.builder.request(paper.genome, problem)
+        system, user = parts(paper.genome.prompt)
         call = Call(
             step=step,
             wave=paper.wave,
             model=model,
-            messages=messages,
-            system=system,
+            messages=(Message("user", fill_template(user, problem)),),
+            system=fill_template(system, problem),
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,
             **reasoning_of(self._settings),

@@ -243,9 +243,6 @@ def _other_columns(raw: RawProblem, settings: EvolutionSettings) -> tuple[dict[s
     used = {settings.fields.get(name, name) for name in ("question", "answer", "choices", "options")}
     wanted = {} if raw.choices is None else {"choices": raw.choices}
     wanted |= {name: value for name, value in values.items() if name not in used}
-    whole = values.get(settings.fields.get("answer", "answer"))
-    if settings.task in BY_ANSWER and isinstance(whole, str) and (working := whole.rpartition("####")[0].strip()):
-        wanted.setdefault("solution", working)
     fields: dict[str, Any] = {}
     left_out = []
     for name, value in wanted.items():

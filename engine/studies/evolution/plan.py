@@ -24,8 +24,7 @@ from tidepool.engine.studies.evolution.evaluator import Numbering, calls_in, run
 from tidepool.engine.studies.evolution.final_test import seed_rungs
 from tidepool.engine.studies.evolution.genome import QUESTION, fill_template, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
-from tidepool.engine.studies.evolution.grader import SOLUTIONS
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet
+from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.rewrites import (
     MOST_FAILURES,
     REWRITES,
@@ -115,10 +114,7 @@ class SearchPlan:
     def _solving(self) -> dict[str, tuple[int, int]]:
         sizing, settings = self.sizing, self.settings
         question = sizing.longest(self._questions())
-        solved = question + sizing.longest(map(_solution, self._measured)) + 2 * TOKENS_PER_MESSAGE
         prompt = self._prompt + question + TOKENS_PER_MESSAGE
-        examples = min(settings.few_shot, len(self.problems.training) - 1)
-        prompt += round(solved * (examples if sizing.worst else examples / 2))
         return {
             model: (prompt, sizing.reply(model, SOLUTION, settings.max_tokens, settings))
             for model in settings.solvers()
@@ -219,12 +215,6 @@ class SearchPlan:
         each = -(-solved // len(self.solving))
         calls += [PlannedCalls(1, model, each, *tokens) for model, tokens in self.solving.items()]
         return tuple(calls), self.first + later + after
-
-
-def _solution(problem: Problem) -> str:
-    """At least as long as an example shows it."""
-    worked = max((str(problem.fields.get(name) or "") for name in SOLUTIONS), key=len)
-    return f"{worked}\n#### {problem.answer}"
 
 
 NOTE = (

@@ -140,8 +140,6 @@ def _history(matches: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple
     yield "came about", f"{genome['operator']}{generation}"
     if genome["parents"]:
         yield "parents", ", ".join(genome["parents"])
-    if examples := genome["details"].get("examples"):
-        yield "examples", f"training problems {', '.join(map(str, examples))}, solved, before the question"
     if matches.same_prompt_ids:
         yield "same prompt", f"{', '.join(matches.same_prompt_ids)}: it was asked once"
     if genome["fitness"] is not None:

@@ -316,11 +316,8 @@ def _prompts(finalists: Mapping[str, Portrait]) -> Iterator[Block]:
     for title, row in finalists.items():
         by_genome.setdefault(row.genome_id, (title, row))
     for title, row in by_genome.values():
-        shown = row.examples or ()
-        with_examples = f", with {counted(len(shown), 'example')}" if shown else ""
-        yield Words(f"{title} (generation {row.generation}, {row.operator}){with_examples}", "strong")
+        yield Words(f"{title} (generation {row.generation}, {row.operator})", "strong")
         yield Words(row.prompt, "quoted")
-        yield from (Words(f"{example.question} → {example.answer}", "quoted") for example in shown)
 
 
 def _drawn(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
@@ -377,11 +374,6 @@ def _design(settings: Mapping[str, Any]) -> Iterator[str]:
         f"({counted(_size(settings, 'training'), 'problem')} for training, {counted(settings['samples'], 'reply', 'replies')} each), with "
         f"{sampling(settings, 'a solution')}."
     )
-    if few := settings.get("few_shot"):
-        yield (
-            f"Up to {counted(few, 'solved training problem')} stood before the question; which ones was evolved with the words, and no "
-            "problem was its own example."
-        )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
 

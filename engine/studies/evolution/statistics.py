@@ -108,12 +108,6 @@ class Length(Statistics):
 
 
 @dataclass(frozen=True)
-class Example(Statistics):
-    question: str
-    answer: str
-
-
-@dataclass(frozen=True)
 class MetricEstimate(Statistics):
     value: float | None
     ci95: Interval | None
@@ -123,11 +117,9 @@ class MetricEstimate(Statistics):
 class Portrait(Statistics):
     """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
 
-    LEFT_OUT = frozenset({"components", "length", "examples", "metrics"})
+    LEFT_OUT = frozenset({"components", "length", "metrics"})
 
     prompt: str
-    examples: tuple[Example, ...] | None
-    """shown solved before the question"""
     length: Length | None
     """a gain that is paid with a prompt ten times as long is another gain"""
     fitness: float | None

@@ -5,14 +5,13 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, copy_parent, finish, random_genome
+from tidepool.engine.studies.evolution.breeding import Breeding, breed, finish, random_genome, reflected
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Evaluator
 from tidepool.engine.studies.evolution.fitness import Rates, adapt_rates
 from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, split_frame
-from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutate, vary_examples
+from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutate
 
 SEED = "seed"
 _TRIES = 20
@@ -21,7 +20,7 @@ _TRIES = 20
 def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
     """The user's prompts, or those that come with Tidepool; each once, whether there is room for it or not."""
     own = (genome_from(prompt) for prompt in settings.seed_prompts)
-    genomes = {genome.key: genome for genome in (own if settings.seed_prompts else seed_genomes())}
+    genomes = {genome.prompt: genome for genome in (own if settings.seed_prompts else seed_genomes())}
     return tuple(genomes.values())
 
 
@@ -34,7 +33,7 @@ def material_of(settings: EvolutionSettings) -> Material:
 
 
 def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
-    genomes = {genome.key: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
+    genomes = {genome.prompt: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
     seeds = list(genomes.values())
     rng = evaluator.stream("founders")
     for place in range(_TRIES * evaluator.settings.population_size):
@@ -42,10 +41,8 @@ def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
             break
         mother = seeds[place % len(seeds)]
         segments, name = mutate(mother.segments, rng, material)
-        examples, change = vary_examples(mother.examples, evaluator.showable, rng)
-        operator = f"{name}+{change}" if change else name
-        mutant = replace(mother.child(segments, operator, 0), examples=examples)
-        genomes.setdefault(mutant.key, mutant)
+        mutant = mother.child(segments, name, 0)
+        genomes.setdefault(mutant.prompt, mutant)
     return list(genomes.values())
 
 
@@ -72,10 +69,10 @@ async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], ma
     count = settings.population_size - len(elite)
     if settings.strategy == "reflective":
         parents = [population[index] for index in SELECTIONS[settings.selection](scores, count, rng)]
-        children = [Child(copy_parent(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
+        children = [reflected(parent, generation) for parent in parents]
     else:
         rates = adapt_rates(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
-        how = Breeding(settings.selection, settings.crossover, rates, showable=evaluator.showable)
+        how = Breeding(settings.selection, settings.crossover, rates)
         children = breed(population, scores, count, generation, how, material, rng, evaluator.known)
     return [*elite, *await finish(evaluator, children, generation, material)]
 
@@ -93,6 +90,4 @@ def drawn_generation(evaluator: Evaluator, material: Material) -> list[Genome]:
     """No inheritance at all: sentences drawn at random. What a search must beat to have searched."""
     generation = len(evaluator.history)
     rng = evaluator.stream("draw", generation)
-    return [
-        random_genome(material, generation, rng, evaluator.showable) for _ in range(evaluator.settings.population_size)
-    ]
+    return [random_genome(material, generation, rng) for _ in range(evaluator.settings.population_size)]

@@ -37,7 +37,7 @@ class Evolution(Study):
     async def play(self, run: BatchRun) -> None:
         settings = settings_of(self.config)
         async with open_marker(run, settings) as marker:
-            await self._evolve(run, Grader(run, settings, marker, problems_of(self.config).training))
+            await self._evolve(run, Grader(run, settings, marker))
 
     async def _evolve(self, run: BatchRun, grader: Grader) -> None:
         settings, problems = settings_of(self.config), problems_of(self.config)
@@ -55,13 +55,13 @@ class Evolution(Study):
             await search_at_random(rival, search_calls)
         champion, drawn = evaluator.leader(), rival.leader() if rival else None
         marks = await examine(evaluator, [champion, baseline, *([drawn] if drawn else [])], problems.validation)
-        champion_marks, baseline_marks = (marks[finalist.genome.key] for finalist in (champion, baseline))
+        champion_marks, baseline_marks = (marks[finalist.genome.prompt] for finalist in (champion, baseline))
         refused = {reason: count for reason, count in evaluator.rewrites.most_common() if reason != ACCEPTED}
         if refused:
             run.log("info", f"Rewrites refused: {counted_reasons(refused)}.")
         result = {
-            "champion": portrait(champion, champion_marks, problems.training),
-            "baseline": portrait(baseline, baseline_marks, problems.training),
+            "champion": portrait(champion, champion_marks),
+            "baseline": portrait(baseline, baseline_marks),
             **compare(by_problem(champion_marks), by_problem(baseline_marks)),
             "stopped_by": stopped_by,
             "calls_saved_by_racing": evaluator.calls_saved,
@@ -72,9 +72,9 @@ class Evolution(Study):
             "random_search": None,
         }
         if rival and drawn:
-            random_marks = marks[drawn.genome.key]
+            random_marks = marks[drawn.genome.prompt]
             result["random_search"] = {
-                **portrait(drawn, random_marks, problems.training),
+                **portrait(drawn, random_marks),
                 "calls": rival.calls,
                 **compare(by_problem(champion_marks), by_problem(random_marks)),
             }

@@ -1,7 +1,6 @@
 """Variation and selection without a model.
 
-Who becomes a parent; crossover of two parents by segment; mutation by segment and by word; and the solved examples that a
-prompt shows, as genes. Every operator draws from the generator that it is given, so a seed determines a generation.
+Who becomes a parent; crossover of two parents by segment; mutation by segment and by word. Every operator draws from the generator that it is given, so a seed determines a generation.
 
 Word operators move words only: punctuation stays where it stood, and numbers are never touched. Every operator returns at
 least one segment; where it cannot do its work (deleting the only segment) it returns what it got.
@@ -285,84 +284,3 @@ def mutate(segments: Segments, rng: Random, material: Material) -> tuple[Segment
     free, frame = split_frame(segments)
     name = rng.choice(_BY_WORD if rng.random() < WORD_SHARE else _BY_SEGMENT) if free else segment_insert.__name__
     return insert_frame(MUTATIONS[name](free, rng, material), frame), name
-
-
-Examples = tuple[int, ...]
-CHANGED = 0.4
-"""share of children whose examples change"""
-
-
-@dataclass(frozen=True, slots=True)
-class Showable:
-    """Which problems may be shown, and how many at once."""
-
-    problems: Sequence[int] = ()
-    most: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.problems) and self.most > 0
-
-
-NOTHING = Showable()
-
-
-def add_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    unused = [problem for problem in showable.problems if problem not in examples]
-    if not unused or len(examples) >= showable.most:
-        return examples
-    place = rng.randint(0, len(examples))
-    return (*examples[:place], rng.choice(unused), *examples[place:])
-
-
-def drop_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    place = rng.randrange(len(examples))
-    return examples[:place] + examples[place + 1 :]
-
-
-def swap_examples(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    return _swap_two(examples, rng)
-
-
-def replace_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    unused = [problem for problem in showable.problems if problem not in examples]
-    place = rng.randrange(len(examples))
-    return (*examples[:place], rng.choice(unused), *examples[place + 1 :]) if unused else examples
-
-
-_CHANGES: tuple[Callable[[Examples, Showable, Random], Examples], ...] = (
-    add_example,
-    add_example,
-    drop_example,
-    swap_examples,
-    replace_example,
-    replace_example,
-)
-
-
-def vary_examples(examples: Examples, showable: Showable, rng: Random) -> tuple[Examples, str | None]:
-    """Now and then changed, with the name of the change. Nothing is drawn where nothing may be shown."""
-    if not showable or rng.random() >= CHANGED:
-        return examples, None
-    if not examples:
-        return draw_examples(showable, rng, least=1), "show_examples"
-    change = rng.choice(_CHANGES)
-    changed = change(examples, showable, rng)
-    return changed, change.__name__ if changed != examples else None
-
-
-def cross_examples(mother: Examples, father: Examples, showable: Showable, rng: Random) -> Examples:
-    """Any of those that one of them shows, in their order: as many as one of them has, or a number between."""
-    both = list(dict.fromkeys((*mother, *father)))
-    if not showable or not both:
-        return ()
-    fewest, most = sorted((len(mother), len(father)))
-    chosen = set(rng.sample(both, min(rng.randint(fewest, most), len(both))))
-    return tuple(example for example in both if example in chosen)
-
-
-def draw_examples(showable: Showable, rng: Random, least: int = 0) -> Examples:
-    """Any number of them: what random search shows, and a prompt's first."""
-    if not showable:
-        return ()
-    most = min(showable.most, len(showable.problems))
-    return tuple(rng.sample(showable.problems, rng.randint(least, most)))

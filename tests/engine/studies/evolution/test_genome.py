@@ -20,10 +20,8 @@ from tidepool.engine.studies.evolution.genome import (
     split_frame,
     split_segments,
 )
-from tidepool.engine.studies.evolution.grader import RequestBuilder
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import Guard
-from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.evolution.variation import Material
 
 
@@ -54,7 +52,7 @@ def test_equal_prompts_share_their_content_but_not_their_history() -> None:
     twin = genome_from("Think. Answer.")
     child = seed.child(seed.segments, "copy", 3)
     assert seed.id == twin.id
-    assert child.key == seed.key
+    assert child.prompt == seed.prompt
     assert child.id != seed.id
     assert (child.parents, child.generation) == ((seed.id,), 3)
 
@@ -87,18 +85,6 @@ def test_columns_are_filled_in_once_and_never_the_answer() -> None:
     assert fill_template("{answerKey} {test}", told) == "{answerKey} {test}"
     plain = '{answer} {nothing} {"answer": 1} \\boxed{number} {{question}} ${context}'
     assert fill_template(plain, PROBLEM) == plain
-
-
-def test_the_parts_of_a_prompt_are_what_the_model_is_shown() -> None:
-    genome = Genome(split_segments(FRAMED), examples=(0,))
-    asking = RequestBuilder(AnswerTask("number"), (Problem("One and one?", "2", {"context": "Sums"}),))
-    system, messages = asking.request(genome, PROBLEM)
-    assert system == "Be careful. Think."
-    assert [message.text for message in messages] == [
-        "Context: Sums\nOne and one?\nAnswer with a number.",
-        "#### 2",
-        "Context: A {question} of fruit\nHow many {apples}?\nAnswer with a number.",
-    ]
 
 
 def _frame(genome: Genome) -> list[str]:

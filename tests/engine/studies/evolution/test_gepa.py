@@ -17,8 +17,8 @@ from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.evolution.gepa import (
     NEEDS_EXTRA,
     Ask,
-    Handover,
     SearchEnded,
+    lead,
     require_extra,
 )
 from tidepool.engine.studies.study import study_from
@@ -67,7 +67,7 @@ def _check_budget(gepa: dict[str, Any], genetic: dict[str, Any]) -> None:
 
 
 async def test_gepa_takes_no_more_than_its_plan_says(tmp_path: Path) -> None:
-    config = study(strategy="gepa", few_shot=2, max_generations=3, seed_prompts=["Solve this: {question}", "Think."])
+    config = study(strategy="gepa", max_generations=3, seed_prompts=["Solve this: {question}", "Think."])
     frozen = freeze(config, tmp_path / "study.db")
     planned = priced(study_from(frozen).plan(), frozen)["at_most"]
     summary = await run(config, tmp_path / "study.db")
@@ -109,7 +109,7 @@ async def test_what_goes_wrong_in_the_thread_is_raised_in_the_study() -> None:
         raise LookupError(ask(1))
 
     with pytest.raises(LookupError, match="2"):
-        await Handover().lead(work, doubled)
+        await lead(work, doubled)
 
 
 @pytest.mark.parametrize("how", ["cancelled", "failed"])
@@ -133,7 +133,7 @@ async def test_a_thread_unwinds_when_the_study_ends_before_it(how: str) -> None:
         await asyncio.get_running_loop().create_future()
         return 0
 
-    leading = asyncio.create_task(Handover().lead(work, never))
+    leading = asyncio.create_task(lead(work, never))
     await asked.wait()
     if how == "cancelled":
         leading.cancel()

@@ -8,18 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.breeding import Breeding, breed, copy_parent, random_genome
-from tidepool.engine.studies.evolution.genome import Genome, segment_pool
+from tidepool.engine.studies.evolution.genome import segment_pool
 from tidepool.engine.studies.evolution.variation import (
     CROSSOVERS,
     MOST_SEGMENTS,
     MUTATIONS,
     SELECTIONS,
     Material,
-    Showable,
-    cross_examples,
-    draw_examples,
-    vary_examples,
 )
 
 SCORES = [0.1, 0.9, 0.5, 0.7, 0.3, 0.2, 0.8, 0.4]
@@ -92,33 +87,3 @@ def test_word_operators_keep_numbers_and_punctuation(name: str) -> None:
     marks = [re.findall(r"[\d.,:!]", text) for text in PROMPT]
     for after in applied(name):
         assert [re.findall(r"[\d.,:!]", text) for text in after] == marks
-
-
-FEW = Showable(range(9), 4)
-shown = st.lists(st.sampled_from(range(9)), max_size=4, unique=True).map(tuple)
-
-
-@given(shown, shown, st.integers(0, 999))
-def test_examples_are_distinct_showable_and_never_too_many(mother: tuple, father: tuple, seed: int) -> None:
-    rng = Random(seed)
-    for examples in (
-        vary_examples(mother, FEW, rng)[0],
-        cross_examples(mother, father, FEW, rng),
-        draw_examples(FEW, rng),
-    ):
-        assert len(set(examples)) == len(examples) <= 4 and set(examples) <= set(range(9))
-
-
-@pytest.mark.parametrize("maker", ["breed", "copied", "random"])
-def test_all_ways_of_breeding_bring_examples(maker: str) -> None:
-    rng, material = Random(1), Material(("Think.", "Check it."))
-    population = [Genome(("Think.",)), Genome(("Check it.",), examples=(2, 7))]
-    match maker:
-        case "breed":
-            how = Breeding(showable=FEW)
-            found = [child.genome for child in breed(population, [0.4, 0.6], 30, 1, how, material, rng)]
-        case "copied":
-            found = [copy_parent(population[0], 1, FEW, rng) for _ in range(30)]
-        case _:
-            found = [random_genome(material, 1, rng, FEW) for _ in range(30)]
-    assert any(genome.examples for genome in found) and all(len(genome.examples) <= 4 for genome in found)
