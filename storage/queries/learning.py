@@ -278,12 +278,11 @@ def _place(column: str, words: Sequence[str]) -> str:
     return f"CASE {column} {whens} ELSE {len(words)} END"
 
 
-def training_updates(connection: sqlite3.Connection, batch_number: int, after: int | None = None) -> list[sqlite3.Row]:
-    """All, or those after one."""
+def training_updates(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.Row]:
     return connection.execute(
         "SELECT update_number, env_steps, mean_reward, success_rate, details FROM training_update "
-        "WHERE batch_number = ? AND update_number > ? ORDER BY update_number",
-        (batch_number, -1 if after is None else after),
+        "WHERE batch_number = ? ORDER BY update_number",
+        (batch_number,),
     ).fetchall()
 
 

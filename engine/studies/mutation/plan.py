@@ -181,11 +181,3 @@ def _notes(config: FrozenConfig, settings: MutationSettings, planned: _MutationP
         yield 'Each wave waits for the one before: through a batch API that takes long. service.name = "live" is quicker.'
     if settings.encoder == HASHING:
         yield "The encoder hashing is lexical: it sees which words are used, not what they mean."
-
-
-def shape(config: FrozenConfig) -> list[str]:
-    """How steps make updates."""
-    settings = settings_of(config)
-    together, steps = settings.num_processes, settings.num_steps
-    updates = -(-settings.num_env_steps // (together * steps))
-    return [f"{together:,} environments × {steps:,} steps = {together * steps:,} an update, {updates:,} updates"]

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.registries import OPERATORS
-from tidepool.engine.reports.export_request import Exporter, ExportRequest
+from tidepool.engine.reports.export_request import ExportRequest
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.formats import finished_together
@@ -253,7 +253,7 @@ def _layers(arrays: dict[str, NDArray[np.float64]]) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
-def _export_policy(order: ExportRequest) -> list[Path]:
+def export_policy(order: ExportRequest) -> list[Path]:
     batch = order.batch
     policy = finding(order.connection, batch["number"], "policy")
     if policy is None:
@@ -271,7 +271,3 @@ def _export_policy(order: ExportRequest) -> list[Path]:
         (scratch / arrays.name).write_bytes(content)
         (scratch / description.name).write_text(policy_description(saved.card), encoding="utf-8")
     return [arrays, description]
-
-
-def formats() -> dict[str, Exporter]:
-    return {"policy": _export_policy}

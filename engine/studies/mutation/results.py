@@ -1,22 +1,79 @@
-"""Query mutation: the reading half. Batches are compared query by query; runs of one config over several seeds, seed by seed."""
+"""Query mutation: the reading half. Statistics, report and methods of a batch, and the comparison of several.
+
+Batches are compared query by query; runs of one config over several seeds, seed by seed.
+"""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import of_pairs
+from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, TOO_FEW_PAIRS, compared_in_words, of_pairs
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.reports.blocks import Block, Cell, Estimate, Figure, Headline, KindMethods
+from tidepool.engine.reports.blocks import (
+    COUNTS,
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Headline,
+    KindMethods,
+    Number,
+    Series,
+    Words,
+    counted,
+    line,
+    listing,
+    sampling,
+    table,
+    text_of,
+)
 from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
-from tidepool.engine.studies.mutation import methods, report, statistics
-from tidepool.engine.studies.mutation.statistics import POLICY, REWARD, REWARDS, MutationStatistics
+from tidepool.engine.studies.mutation.statistics import (
+    POLICY,
+    REWARD,
+    REWARDS,
+    HeldOutRewards,
+    MutationStatistics,
+    Reward,
+    RewardGain,
+    mutation_statistics,
+)
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents, steps_table
+
+MOST_UPDATES = 12
+PAIRED = (
+    "Differences are taken query by query, with Student's 95 % intervals and tests, and Holm's correction over these "
+    "comparisons. They are about this one policy: that its learner does better than another takes at least "
+    f"{SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
+)
+LEARNERS = {
+    "bandit": "a contextual bandit",
+    "ppo": "proximal policy optimisation (PPO)",
+    "random": "a policy that chooses at random",
+}
+REWARDED = {
+    "keyword": "by its words: 0 for a refusal, else by how many different content words it brought",
+    "similarity": "by the cosine of its embedding and the reference answer's, no less than 0",
+    "judge": "by {judge}, which saw the question, the reference and the answer",
+}
+HELD_OUT = (
+    "On queries held out from training, the policy, a random one, each operator played constantly and the unchanged query had episodes by "
+    "the same rules. A query's score is the mean reward of its episodes. Means have Student's 95 % intervals over queries; "
+    "the policy's gains over random play, the best constant operator, the unchanged query and learners that ran beside were taken query by "
+    "query, with Student's 95 % intervals and two-sided tests (Bonett and Price's where few queries differed), corrected by "
+    "Holm's method. The best constant operator was picked on these very queries, which flatters it: where it was ahead, its p-value was taken "
+    "times the number of operators."
+)
+CURVES = (
+    "Rewards while learning are smoothed exponentially (0.3 of the newest update), with Student's 95 % intervals over episodes; shares of "
+    "episodes that ended well have Wilson's."
+)
 
 
 class MutationResults(Results):
@@ -33,10 +90,15 @@ class MutationResults(Results):
         return BatchValues(of_batch={REWARD: number((heldout.get(POLICY) or {}).get("mean_reward"))})
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return statistics.statistics(connection, batch, config)
+        return mutation_statistics(connection, batch["number"], config.sections["mutation"]).as_json()
 
     def blocks(self, statistics: Statistics) -> list[Block]:
-        return report.blocks(statistics)
+        stats = MutationStatistics.from_json(statistics)
+        lost = (
+            f"{stats.masked_steps:,} steps masked (their answers were lost), "
+            f"{stats.fallback_rewrites:,} rewrites fell back to the query as it was"
+        )
+        return [*_heldout(stats), Words(lost, "quiet"), *_learning(stats), *_operators(stats)]
 
     def headline(self, statistics: Statistics) -> Headline | None:
         updates = statistics["updates"]
@@ -47,7 +109,22 @@ class MutationResults(Results):
         return Headline("training reward", reward, f"{last['env_steps']:,} steps, update {last['update']:,}")
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        return report.figures(statistics)
+        stats = MutationStatistics.from_json(statistics)
+        data: dict[str, Cell] = {}
+        if heldout := stats.heldout:
+            names = {"best_constant": "best constant", "unchanged": "unchanged query"}
+            data = {
+                "policy on held-out queries": _reward(heldout.policy),
+                "random on held-out queries": _reward(heldout.random),
+                "best constant operator there": _reward(heldout.best_constant),
+                "unchanged query": _reward(heldout.unchanged),
+                **{f"policy over {names.get(name, name)}": _gain(one) for name, one in heldout.differences.items()},
+                "held-out queries": heldout.queries,
+            }
+        data |= {"steps masked": stats.masked_steps, "rewrites that fell back": stats.fallback_rewrites}
+        for name, row in stats.operators.items():
+            data |= {f"{name}: uses": row.uses, f"{name}: mean reward": Number(row.mean_reward, 3)}
+        return data
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         groups = groups_of(connection, batches, RUNS)
@@ -64,12 +141,178 @@ class MutationResults(Results):
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
     ) -> KindMethods:
-        return methods.methods(batch, config, statistics, connection)
+        settings = config.sections["mutation"]
+        reward = REWARDED.get(settings["reward"], settings["reward"]).format(judge=settings["judge"])
+        return KindMethods(
+            design=tuple(_design(settings, listing(statistics["operators"]))),
+            measures=(f"An answer was rewarded between 0 and 1 {reward}.",),
+            missing=tuple(_missing(settings, statistics)),
+            analysis=(HELD_OUT, *(() if settings.get("policy_content") else (CURVES,))),
+        )
 
     def formats(self) -> Mapping[str, Exporter]:
-        from tidepool.engine.studies.mutation.policy import formats
+        from tidepool.engine.studies.mutation.policy import export_policy
 
-        return formats()
+        return {"policy": export_policy}
+
+
+# -- report ------------------------------------------------------------------------------------------------------
+
+
+def _reward(row: Reward) -> Estimate:
+    return Estimate(row.mean_reward, row.ci95, 3)
+
+
+def _gain(row: RewardGain) -> Estimate:
+    return Estimate(row.difference, row.ci95, 3, signed=True)
+
+
+def _heldout(stats: MutationStatistics) -> Iterator[Block]:
+    if not (heldout := stats.heldout):
+        yield Words("not yet compared on held-out queries")
+        return
+    missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
+    yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {stats.reward})")
+    comparison = f"random play {text_of(_reward(heldout.random))}"
+    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), comparison, "reward")
+    beside = {name: heldout.others[name] for name in stats.baselines if name in heldout.others}
+    contenders: dict[str, tuple[str, Reward]] = {
+        POLICY: (f"policy ({stats.learner})", heldout.policy),
+        "random": ("random", heldout.random),
+        "best_constant": (f"always {heldout.best_constant.operator} (the best)", heldout.best_constant),
+        "unchanged": ("unchanged query", heldout.unchanged),
+        **{name: (name, row) for name, row in beside.items()},
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (words, _reward(row), _gain(heldout.differences[name]) if name in heldout.differences else "")
+        for name, (words, row) in contenders.items()
+    ]
+    yield table("reward on held-out queries", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
+    yield from _verdicts(heldout)
+    labels, shown = zip(*contenders.values(), strict=True)
+    bounds = tuple(row.ci95 for row in shown)
+    series = Series("mean reward", tuple(row.mean_reward for row in shown), colour="primary", intervals=bounds)
+    yield Figure("means", "mean reward on held-out queries", (series,), labels=labels)
+
+
+def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
+    """One line a baseline; that the policy was beaten stands out."""
+    names = {
+        "random": "random play",
+        "best_constant": f"always {heldout.best_constant.operator}, picked on these very queries",
+        "unchanged": "the unchanged query",
+    }
+    for name, difference in heldout.differences.items():
+        against, p_value = names.get(name, f"the {name} that ran beside it"), difference.p_value_holm
+        verdict = TOO_FEW_PAIRS if p_value is None else compared_in_words(p_value, difference.difference or 0.0)
+        beaten = verdict.startswith("worse")
+        text = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(difference))}, {verdict}"
+        yield Words(text, "warning" if beaten else "plain")
+    if heldout.differences:
+        yield Words(PAIRED, "quiet")
+
+
+def _learning(stats: MutationStatistics) -> Iterator[Block]:
+    if not (updates := stats.updates):
+        return
+    learners = {stats.learner: updates, **{name: one.updates for name, one in stats.baselines.items()}}
+    curves = tuple(
+        line(
+            name,
+            [row.env_steps for row in rows],
+            [row.smoothed for row in rows],
+            "primary" if rows is updates else "",
+            [row.smoothed_ci95 for row in rows],
+        )
+        for name, rows in learners.items()
+    )
+    caption = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
+    title, steps = "reward while learning, smoothed", "answered steps"
+    yield Figure("lines", title, curves, xlabel=steps, ylabel="mean reward", caption=caption)
+    xs, bounds = [row.env_steps for row in updates], [row.success_rate_ci95 for row in updates]
+    ended = line("share", xs, [row.success_rate for row in updates], "accent", bounds)
+    caption = "The band is Wilson's 95 % interval over the episodes that ended."
+    yield Figure("lines", "episodes that end well (share)", (ended,), xlabel=steps, caption=caption)
+    rows: list[tuple[Cell, ...]] = [
+        (f"{row.update}", row.env_steps, Number(row.mean_reward, 3), Number(100 * row.success_rate, 0, " %"))
+        for row in updates
+    ]
+    columns = ("update", steps, "mean reward", "episodes that ended well")
+    yield table("updates", columns, rows, left=0, first=MOST_UPDATES)
+
+
+def _operators(stats: MutationStatistics) -> Iterator[Block]:
+    """How often each operator was played, at first and in the end, and what it brought."""
+    total = sum(row.uses for row in stats.operators.values())
+    if not total:
+        return
+    ends = [update.uses for update in (*stats.updates[:1], *stats.updates[-1:])] or [{}, {}]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            row.uses,
+            _percent(row.uses, total),
+            *(_percent(uses.get(name, 0), sum(uses.values())) for uses in ends),
+            Number(row.mean_reward, 3),
+        )
+        for name, row in stats.operators.items()
+    ]
+    yield table("operators", ("operator", "uses", "share", "at first", "at last", "mean reward"), rows)
+    series = Series("uses", tuple(float(row.uses) for row in stats.operators.values()))
+    title = "how often each operator is used"
+    yield Figure("bars", title, (series,), labels=tuple(stats.operators), caption=COUNTS)
+
+
+def _percent(count: int, total: int) -> Number:
+    return Number(100 * count / total if total else None, 0, " %")
+
+
+# -- methods -----------------------------------------------------------------------------------------------------
+
+
+def _design(settings: Mapping[str, Any], operators: str) -> Iterator[str]:
+    yield (
+        f"In each step of an episode one of the operators {operators} was applied to a query by {settings['mutator']}, and "
+        f"{settings['target']} answered the query as it then was, both with {sampling(settings, 'an answer')}."
+    )
+    length = counted(settings["episode_length"], "step")
+    yield f"An episode ended after {length}, or with a reward of at least {settings['success']:g}."
+    seen = "hashed words" if settings["encoder"] == "hashing" else f"embeddings by {settings['encoder']}"
+    if settings.get("policy_content"):
+        yield f"A policy that had been trained before was evaluated, and saw queries as {seen}."
+    else:
+        yield (
+            f"Which operator to apply was learned by {LEARNERS.get(settings['learner'], settings['learner'])} over "
+            f"{settings['num_env_steps']:,} answered steps, in {counted(settings['num_processes'], 'environment')} at once with an "
+            f"update every {settings['num_processes'] * settings['num_steps']:,} steps; queries were seen as {seen}."
+        )
+        if settings["learner"] == "ppo":
+            yield (
+                f"PPO ran with learning rate {settings['learning_rate']:g}, γ {settings['gamma']:g}, λ {settings['gae_lambda']:g}, clip "
+                f"{settings['clip']:g}, entropy {settings['entropy']:g}, {counted(settings['ppo_epoch'], 'epoch')} and "
+                f"{counted(settings['num_mini_batch'], 'minibatch', 'minibatches')} an update."
+            )
+    number = len(settings.get("query_list") or ())
+    origin = "the built-in set" if settings["queries"] == "builtin" else "a file"
+    yield (
+        f"Of {f'{number:,} ' if number else ''}queries of {origin}, a share of {settings['heldout']:g} was held out by the seed, and "
+        f"each contender played {counted(settings['repeats'], 'episode')} on each of them."
+    )
+
+
+def _missing(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:
+    masked, fallen = statistics["masked_steps"], statistics["fallback_rewrites"]
+    if settings.get("on_error") == "refusal":
+        yield "A step whose answer was lost was taken for a refusal, with a reward of 0."
+    elif masked:
+        yield f"{counted(masked, 'step')} whose answer was lost {'was' if masked == 1 else 'were'} masked: the episode ended before it."
+    if fallen:
+        yield f"{counted(fallen, 'rewrite')} failed or came to nothing, and left the query as it was."
+    if lost := (statistics.get("heldout") or {}).get("missing"):
+        yield f"{counted(lost, 'held-out query', 'held-out queries')} without an answer for every contender {'is' if lost == 1 else 'are'} left out."
+
+
+# -- several batches ---------------------------------------------------------------------------------------------
 
 
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:

@@ -9,17 +9,13 @@ import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.distributions import student_quantile
 from tidepool.engine.inference.intervals import Interval, share_interval
 from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
-
-if TYPE_CHECKING:
-    pass
 
 SMOOTHING = 0.3
 """how much of a smoothed curve is its newest point"""
@@ -32,21 +28,19 @@ REWARDS = "heldout_rewards"
 
 @dataclass(frozen=True)
 class UpdateStatistics(Statistics):
-    LEFT_OUT = frozenset({"quartiles", "uses", "error", "episodes", "ended", "smoothed_ci95", "success_rate_ci95"})
-
     update: int
     env_steps: int
     mean_reward: float
     success_rate: float
     """the share of episodes ended since the last update that ended well"""
-    quartiles: Interval | None
+    quartiles: Interval
     """between which the middle half of the rewards lies"""
-    uses: Mapping[str, int] | None
+    uses: Mapping[str, int]
     """of each operator"""
     error: float | None
-    """standard error of the mean reward, over episodes; this and what follows from it came with later batches"""
-    episodes: int | None
-    ended: int | None
+    """standard error of the mean reward, over episodes"""
+    episodes: int
+    ended: int
     """episodes that ended since the last update"""
     smoothed: float
     smoothed_ci95: Interval | None
@@ -96,16 +90,14 @@ class RewardDifference(RewardGain):
 
 @dataclass(frozen=True)
 class HeldOutRewards(Statistics):
-    LEFT_OUT = frozenset({"unchanged", "differences"})
-
     policy: Reward
     random: Reward
     best_constant: OperatorReward
-    unchanged: Reward | None
-    """of the query as it is, asked by the same rules; this and the differences came with later batches"""
+    unchanged: Reward
+    """of the query as it is, asked by the same rules"""
     policy_over_random: RewardGain
     policy_over_best_constant: RewardGain
-    differences: Mapping[str, RewardDifference] | None
+    differences: Mapping[str, RewardDifference]
     """by baseline: random, best_constant, unchanged, and learners that ran beside"""
     others: Mapping[str, Reward]
     queries: int
@@ -128,10 +120,6 @@ class MutationStatistics(Statistics):
     phases: Mapping[str, Mapping[str, int]]
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    return mutation_statistics(connection, batch["number"], config.sections["mutation"]).as_json()
-
-
 def mutation_statistics(
     connection: sqlite3.Connection, batch_number: int, settings: Mapping[str, Any]
 ) -> MutationStatistics:
@@ -145,7 +133,7 @@ def mutation_statistics(
         {
             "learner": "policy" if settings["policy_content"] else settings["learner"],
             "reward": settings["reward"],
-            "updates": smooth(read_updates(connection, batch_number)),
+            "updates": smooth(_updates(connection, batch_number)),
             "operators": training.get("operators") or heldout_operators or unused,
             "heldout_operators": heldout_operators or unused,
             "baselines": {name: {**entry, "updates": smooth(entry["updates"])} for name, entry in baselines.items()},
@@ -157,10 +145,8 @@ def mutation_statistics(
     )
 
 
-def read_updates(
-    connection: sqlite3.Connection, batch_number: int, after: int | None = None
-) -> Iterator[dict[str, Any]]:
-    for row in training_updates(connection, batch_number, after):
+def _updates(connection: sqlite3.Connection, batch_number: int) -> Iterator[dict[str, Any]]:
+    for row in training_updates(connection, batch_number):
         columns = {name: row[name] for name in ("env_steps", "mean_reward", "success_rate")}
         yield {"update": row["update_number"], **columns, **json.loads(row["details"] or "{}")}
 
@@ -174,15 +160,14 @@ def smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     level, variance = None, 0.0
     rows = []
     for update in updates:
-        reward, error, episodes = update["mean_reward"], update.get("error"), update.get("episodes")
+        reward, error, ended = update["mean_reward"], update["error"], update["ended"]
         weight = 1.0 if level is None else SMOOTHING
         level = reward if level is None else level + SMOOTHING * (reward - level)
-        intervals: dict[str, Interval | None] = {"success_rate_ci95": None}
-        if ended := update.get("ended"):
-            intervals["success_rate_ci95"] = share_interval(round(update["success_rate"] * ended), ended)
-        if error is not None and episodes:
+        smoothed = None
+        if error is not None:
             variance = (1 - weight) ** 2 * variance + (weight * error) ** 2
-            reach = student_quantile(episodes - 1, 0.975) * math.sqrt(variance)
-            intervals["smoothed_ci95"] = (max(0.0, level - reach), min(1.0, level + reach))
-        rows.append({**update, "smoothed": level, **intervals})
+            reach = student_quantile(update["episodes"] - 1, 0.975) * math.sqrt(variance)
+            smoothed = (max(0.0, level - reach), min(1.0, level + reach))
+        success = share_interval(round(update["success_rate"] * ended), ended) if ended else None
+        rows.append({**update, "smoothed": level, "smoothed_ci95": smoothed, "success_rate_ci95": success})
     return rows

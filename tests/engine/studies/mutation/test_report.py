@@ -11,7 +11,7 @@ from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.reports.blocks import Words
-from tidepool.engine.studies.mutation.report import blocks
+from tidepool.engine.studies.mutation.results import MutationResults
 from tidepool.engine.studies.mutation.statistics import MutationStatistics, UpdateStatistics
 from tidepool.engine.studies.mutation.training import standard_error
 
@@ -27,7 +27,7 @@ async def test_a_report_tells_what_the_policy_is_worth_and_how_it_was_learnt(dat
     updates = MutationStatistics.from_json(summary["statistics"]).updates
     check_intervals(updates)
     begun = {**summary["statistics"], "heldout": {}, "updates": []}
-    assert Words("not yet compared on held-out queries") in blocks(begun)
+    assert Words("not yet compared on held-out queries") in MutationResults().blocks(begun)
 
 
 def check_intervals(updates: tuple[UpdateStatistics, ...]) -> None:
@@ -70,7 +70,7 @@ def test_a_policy_that_is_beaten_is_told_so_and_no_difference_is_claimed_that_is
     gain = {"difference": 0.1, "ci95": None}
     heldout = dict.fromkeys(("policy", "random", "best_constant", "unchanged"), row)
     heldout |= {"policy_over_random": gain, "policy_over_best_constant": gain, "differences": differences}
-    found = blocks(
+    found = MutationResults().blocks(
         {
             "learner": "ppo",
             "reward": "similarity",
