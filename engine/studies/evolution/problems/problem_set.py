@@ -30,15 +30,34 @@ class WorkedAnswer:
     """wrong answers somebody might give; for numbers, near misses are made"""
 
 
+Gap = str | tuple[int, int] | Sequence[int] | Callable[..., Any]
+"""words to choose from, the first and the last of whole numbers, numbers to choose from, or a function of what was drawn before"""
+
+
 @dataclass(frozen=True)
 class Template:
     level: int
     """difficulty, 1 to 5"""
     text: str
-    draw: Callable[[Random], Values]
-    """gaps whose first value is a number are read back as numbers: `a`, `b`, …; the others are words"""
+    gaps: Mapping[str, Gap]
+    """drawn in this order; two names: two different words. Not all of them stand in the text"""
     work: Callable[..., WorkedAnswer]
     """of the values, by name"""
+
+    def draw(self, rng: Random) -> Values:
+        values: dict[str, Any] = {}
+        for name, gap in self.gaps.items():
+            if isinstance(gap, str):
+                names, words = name.split(), gap.split()
+                values |= zip(names, rng.sample(words, 2) if len(names) > 1 else [rng.choice(words)], strict=True)
+            elif isinstance(gap, tuple):
+                values[name] = rng.randint(*gap)
+            elif callable(gap):
+                drawn = gap(**values)
+                values[name] = rng.randint(*drawn) if isinstance(drawn, tuple) else drawn
+            else:
+                values[name] = rng.choice(gap)
+        return values
 
     def question(self, values: Values) -> str:
         return self.text.format_map(values)
@@ -64,180 +83,125 @@ class Template:
         return {name: int(text) if text.isdigit() else text for name, text in match.groupdict().items()}
 
 
-def _pick(rng: Random, text: str) -> str:
-    """One of the words of a text."""
-    return rng.choice(text.split())
-
-
 _PEOPLE = (
     "Amira Bruno Chiara Dmitri Elif Farid Greta Hana Ivo Jonas Kenji Lucia Malik Nora Otto Priya Rosa Sven Tala Umar"
 )
 _THINGS = "apples marbles stamps shells postcards buttons candles pencils walnuts tickets"
 _GOODS = "notebooks lamps mugs baskets kites chairs puzzles scarves clocks brushes"
-_PAIRS = ["Amira", "Bruno", "Chiara", "Elif", "Jonas", "Nora", "Priya", "Sven"]
 
 
 def _worked(answer: int, working: str) -> WorkedAnswer:
     return WorkedAnswer(str(answer), working)
 
 
-_Row = tuple[int, str, Callable[[Random], Values], Callable[..., WorkedAnswer]]
-_ROWS: tuple[_Row, ...] = (
-    (
+ARITHMETIC = (
+    Template(
         1,
         "{who} has {a} {thing} and finds {b} more. How many {thing} does {who} have now?",
-        lambda rng: {
-            "who": _pick(rng, _PEOPLE),
-            "a": rng.randint(3, 40),
-            "b": rng.randint(2, 30),
-            "thing": _pick(rng, _THINGS),
-        },
+        {"who": _PEOPLE, "a": (3, 40), "b": (2, 30), "thing": _THINGS},
         lambda a, b, **_: _worked(a + b, f"Begin with {a} and add {b}."),
     ),
-    (
+    Template(
         1,
         "{who} had {a} {thing} and gave {b} of them away. How many {thing} are left?",
-        lambda rng: {
-            "a": (a := rng.randint(12, 60)),
-            "who": _pick(rng, _PEOPLE),
-            "b": rng.randint(2, a - 3),
-            "thing": _pick(rng, _THINGS),
-        },
+        {"a": (12, 60), "who": _PEOPLE, "b": lambda a, **_: (2, a - 3), "thing": _THINGS},
         lambda a, b, **_: _worked(a - b, f"Begin with {a} and take away {b}."),
     ),
-    (
+    Template(
         2,
         "{who} puts {thing} into {a} rows with {b} in each row. How many {thing} are there in all?",
-        lambda rng: {
-            "who": _pick(rng, _PEOPLE),
-            "a": rng.randint(3, 12),
-            "b": rng.randint(3, 12),
-            "thing": _pick(rng, _GOODS),
-        },
+        {"who": _PEOPLE, "a": (3, 12), "b": (3, 12), "thing": _GOODS},
         lambda a, b, **_: _worked(a * b, f"There are {a} rows of {b}, so multiply {a} by {b}."),
     ),
-    (
+    Template(
         2,
         "{who} shares {a} {thing} equally among {b} friends. How many {thing} does each friend get?",
-        lambda rng: {
-            "a": rng.randint(3, 15) * (b := rng.randint(2, 9)),
-            "b": b,
-            "who": _pick(rng, _PEOPLE),
-            "thing": _pick(rng, _THINGS),
-        },
+        {"each": (3, 15), "b": (2, 9), "a": lambda each, b, **_: each * b, "who": _PEOPLE, "thing": _THINGS},
         lambda a, b, **_: _worked(a // b, f"Divide {a} by {b}."),
     ),
-    (
+    Template(
         3,
         "A shop gets {a} boxes with {b} {thing} each and sells {c} of the {thing} to {who}. "
         "How many {thing} does the shop still have?",
-        lambda rng: {
-            "a": (a := rng.randint(3, 14)),
-            "b": (b := rng.randint(5, 16)),
-            "c": rng.randint(2, a * b - 2),
-            "who": _pick(rng, _PEOPLE),
-            "thing": _pick(rng, _GOODS),
-        },
+        {"a": (3, 14), "b": (5, 16), "c": lambda a, b, **_: (2, a * b - 2), "who": _PEOPLE, "thing": _GOODS},
         lambda a, b, c, **_: _worked(a * b - c, f"{a} times {b} is {a * b}. Take away {c}."),
     ),
-    (
+    Template(
         3,
         "{who} buys {a} {thing} at {b} coins each and pays with {c} coins. How many coins does {who} get back?",
-        lambda rng: {
-            "b": (b := rng.randint(3, 14)),
-            "a": (a := rng.randint(3, 9)),
-            "c": a * b + rng.randint(2, 30),
-            "who": _pick(rng, _PEOPLE),
-            "thing": _pick(rng, _GOODS),
+        {
+            "b": (3, 14),
+            "a": (3, 9),
+            "back": (2, 30),
+            "c": lambda a, b, back, **_: a * b + back,
+            "who": _PEOPLE,
+            "thing": _GOODS,
         },
         lambda a, b, c, **_: _worked(c - a * b, f"All of them cost {a} times {b}, so {a * b}. Subtract that from {c}."),
     ),
-    (
+    Template(
         4,
         "{who} drives {a} hours at {b} kilometres an hour and then {c} hours at {d} kilometres an hour. "
         "How many kilometres is the whole journey?",
-        lambda rng: {
-            "a": rng.randint(2, 6),
-            "b": rng.randint(40, 90),
-            "c": rng.randint(2, 5),
-            "d": rng.randint(45, 95),
-            "who": _pick(rng, _PEOPLE),
-        },
+        {"a": (2, 6), "b": (40, 90), "c": (2, 5), "d": (45, 95), "who": _PEOPLE},
         lambda a, b, c, d, **_: _worked(
             a * b + c * d, f"The first part is {a * b} kilometres, the second {c * d}. Add them."
         ),
     ),
-    (
+    Template(
         4,
         "{who} orders {a} {thing} with a list price of {b} coins each, at a discount of {c} percent. "
         "How many coins does {who} pay?",
-        lambda rng: {
-            "b": rng.randint(4, 30) * 20,
-            "c": rng.choice((5, 10, 15, 20, 25, 30, 40)),
-            "who": _pick(rng, _PEOPLE),
-            "a": rng.randint(2, 9),
-            "thing": _pick(rng, _GOODS),
+        {
+            "units": (4, 30),
+            "b": lambda units, **_: 20 * units,
+            "c": [5, 10, 15, 20, 25, 30, 40],
+            "who": _PEOPLE,
+            "a": (2, 9),
+            "thing": _GOODS,
         },
         lambda a, b, c, **_: _worked(
             a * b * (100 - c) // 100, f"The list price of all is {a * b}. Take {c} percent off."
         ),
     ),
-    (
+    Template(
         4,
         "{who} is {a} times as old as {other}, who is {b}. How old will {who} be in {c} years?",
-        lambda rng: {
-            "b": rng.randint(3, 12),
-            "a": rng.randint(2, 5),
-            "c": rng.randint(3, 15),
-            **dict(zip(("who", "other"), rng.sample(_PAIRS, 2), strict=True)),
+        {
+            "b": (3, 12),
+            "a": (2, 5),
+            "c": (3, 15),
+            "who other": "Amira Bruno Chiara Elif Jonas Nora Priya Sven",
         },
         lambda a, b, c, **_: _worked(a * b + c, f"Now the age is {a * b}. Add {c} years."),
     ),
-    (
+    Template(
         5,
         "A workshop makes {a} {thing} an hour, works {b} hours a day, "
         "and throws away {d} spoiled {thing} every day. How many good {thing} does it make in {c} days?",
-        lambda rng: {
-            "a": (a := rng.randint(12, 48)),
-            "b": rng.randint(5, 9),
-            "c": rng.randint(3, 12),
-            "d": rng.randint(5, 2 * a),
-            "thing": _pick(rng, _GOODS),
-        },
+        {"a": (12, 48), "b": (5, 9), "c": (3, 12), "d": lambda a, **_: (5, 2 * a), "thing": _GOODS},
         lambda a, b, c, d, **_: _worked(
             (a * b - d) * c, f"A day brings {a * b}; {a * b - d} are good. Multiply by {c}."
         ),
     ),
-    (
+    Template(
         5,
         "A tank gains {a} litres a minute through one pipe and loses {b} litres a minute through another. "
         "It starts empty. After how many minutes does it hold {c} litres?",
-        lambda rng: {
-            "a": (a := rng.randint(14, 40)),
-            "b": (b := rng.randint(3, 11)),
-            "c": (a - b) * rng.randint(6, 30),
-        },
+        {"a": (14, 40), "b": (3, 11), "minutes": (6, 30), "c": lambda a, b, minutes: (a - b) * minutes},
         lambda a, b, c, **_: _worked(c // (a - b), f"It gains {a - b} litres a minute. Divide {c} by that."),
     ),
-    (
+    Template(
         5,
         "{who} sells {a} {thing} at {b} coins and {c} {thing} at {d} coins, "
         "and pays {e} coins for the stall. How many coins has {who} earned?",
-        lambda rng: {
-            "a": rng.randint(12, 60),
-            "b": rng.randint(3, 9),
-            "c": rng.randint(11, 50),
-            "d": rng.randint(2, 8),
-            "who": _pick(rng, _PEOPLE),
-            "e": rng.randint(20, 60),
-            "thing": _pick(rng, _THINGS),
-        },
+        {"a": (12, 60), "b": (3, 9), "c": (11, 50), "d": (2, 8), "who": _PEOPLE, "e": (20, 60), "thing": _THINGS},
         lambda a, b, c, d, e, **_: _worked(
             a * b + c * d - e, f"The sales are {a * b} and {c * d}. Add them and subtract {e}."
         ),
     ),
 )
-ARITHMETIC = tuple(Template(*row) for row in _ROWS)
+
 
 SETS: dict[str, tuple[Template, ...]] = {
     "arithmetic": ARITHMETIC,
