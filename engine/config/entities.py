@@ -208,26 +208,6 @@ def read_entities(path: Path) -> list[Entity]:
     return entities
 
 
-def read_entity_ids(path: Path) -> list[str] | None:
-    """The ids of a library that a JSON file lists; None where it lists entities, or is no JSON."""
-    if path.suffix.lower() != ".json":
-        return None
-    entries = _records(read_tree(path))
-    if not isinstance(entries, list) or not any(isinstance(record, str) for record in entries):
-        return None
-    seen: set[str] = set()
-    for index, record in enumerate(entries, 1):
-        if not isinstance(record, str) or not record.strip():
-            raise UsageError(
-                f"{path}, entry {index}: the file lists ids of the library, and this is none. A file has entities or ids, "
-                "not both."
-            )
-        if record in seen:
-            raise UsageError(f"{path}, entry {index}: the id {record!r} is there twice. Name each entity once.")
-        seen.add(record)
-    return entries
-
-
 def read_tree(path: Path) -> Any:
     """A JSON or TOML file as plain values."""
     text = read_text(path)

@@ -91,14 +91,6 @@ class NumberDimension(Section):
     """skewed: the end where most values lie"""
     decimals: int = Field(default=2, ge=0, le=12)
 
-    @property
-    def low(self) -> float:
-        return self.range[0]
-
-    @property
-    def high(self) -> float:
-        return self.range[1]
-
     @model_validator(mode="after")
     def _check_range(self) -> Self:
         low, high = self.range
@@ -130,7 +122,7 @@ class NumberDimension(Section):
 
     def _normal(self, low: float, high: float, rng: Random) -> float:
         mean = (low + high) / 2 if self.mean is None else self.mean
-        deviation = (self.high - self.low) / 6 if self.deviation is None else self.deviation
+        deviation = (self.range[1] - self.range[0]) / 6 if self.deviation is None else self.deviation
         while True:  # the mean lies in the range and the deviation within its width, so a third of draws fit
             value = rng.normalvariate(mean, deviation)
             if low <= value <= high:

@@ -24,12 +24,11 @@ from tidepool.engine.config.entities import (
     entity_from,
     portrait,
     read_entities,
-    read_entity_ids,
     read_table,
     read_tree,
 )
 from tidepool.engine.config.entity_types import types_of_file
-from tidepool.engine.config.problems import format_error, problems_of, validated
+from tidepool.engine.config.problems import problems_of, validated
 from tidepool.engine.config.sections import Agent, Config
 from tidepool.engine.errors import NotFound, UsageError, located
 from tidepool.storage import library
@@ -210,8 +209,7 @@ def names_library(config: Config) -> bool:
 
 def with_library(config: Config, database: Path) -> Config:
     """The config with everything inside that it names by id."""
-    file_ids = _ids_of_file(config)
-    if not file_ids and not names_library(config):
+    if not names_library(config):
         return config
     if not database.exists():
         raise UsageError(
@@ -219,50 +217,31 @@ def with_library(config: Config, database: Path) -> Config:
             "Name the file with --db, or fill its library with `tidepool entities add`."
         )
     with reading(database) as connection:
-        return _resolve_ids(config, connection, file_ids)
+        return _resolve_ids(config, connection)
 
 
-def _ids_of_file(config: Config) -> list[str]:
-    """Where the entity_file lists ids of the library instead of entities."""
-    name: str | None = getattr(config.settings, "entity_file", None)
-    if not name:
-        return []
-    where = (config.batch.kind, "entity_file")
-    try:
-        return read_entity_ids((config.origin.folder or Path.cwd()) / name) or []
-    except UsageError as error:
-        raise UsageError(format_error(config.origin.source, str(error)), where) from None
-
-
-def _resolve_ids(config: Config, connection: sqlite3.Connection, file_ids: Sequence[str]) -> Config:
+def _resolve_ids(config: Config, connection: sqlite3.Connection) -> Config:
     kind, settings = config.batch.kind, config.settings
     entity_ids: Sequence[str] = getattr(settings, "entity_ids", ())
     with _locating_unknown_ids("agent_ids"):
         agents = [agent_of(stored) for stored in library.find_agents(connection, config.agent_ids)]
     with _locating_unknown_ids(kind, "entity_ids"):
         stored = library.find_entities(connection, entity_ids)
-    with _locating_unknown_ids(kind, "entity_file", source=getattr(settings, "entity_file", "")):
-        stored += library.find_entities(connection, file_ids)
-    with located(kind, "entity_file" if file_ids else "entity_ids"):
         entities = [{"id": entity.id, **entity_of(entity).as_record()} for entity in stored]
-    if entity_ids:
-        settings = settings.model_copy(update={"entity_ids": []})
-    if file_ids:
-        settings = settings.model_copy(update={"entity_file": None})
     update = {
         "agents": [*config.agents, *agents],
         "agent_ids": [],
         "entities": [*config.entities, *entities],
-        "settings": settings,
+        "settings": settings.model_copy(update={"entity_ids": []}) if entity_ids else settings,
     }
     return config.model_copy(update=update)
 
 
 @contextmanager
-def _locating_unknown_ids(*where: str, source: str = "") -> Iterator[None]:
-    """An id that nothing goes by is a mistake at the key that lists it, or that names the file that does."""
+def _locating_unknown_ids(*where: str) -> Iterator[None]:
+    """An id that nothing goes by is a mistake at the key that lists it."""
     with located(*where):
         try:
             yield
         except NotFound as error:
-            raise UsageError(format_error(source, str(error))) from None
+            raise UsageError(str(error)) from None

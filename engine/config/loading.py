@@ -60,14 +60,6 @@ def _sections() -> dict[str, Any]:
     return data
 
 
-def declared_names() -> tuple[str, ...]:
-    """The user's endpoints, for lists of names; a file that cannot be read is told where a model is asked."""
-    try:
-        return tuple(_written_sections(user_providers()))
-    except UsageError:
-        return ()
-
-
 def declared_model(name: str) -> str:
     """PROVIDER:MODEL of a name that stands outside every study; its provider is known, or declared by the user."""
     model = resolve_model(name)

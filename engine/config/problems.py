@@ -188,7 +188,7 @@ def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: Confi
     if fault == "extra_forbidden":
         is_table = isinstance(value, Mapping) or _is_table_list(value)
         if len(path) == 1 and "settings" in model.model_fields and is_table:
-            return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(model, where, layout)}")
+            return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(where, layout)}")
         return ConfigProblem(path, f"unknown key {where}.{_nearest_key(model, location, layout.key_sections)}")
     if fault == "missing":
         return ConfigProblem(path, f"{where} is missing.")
@@ -238,15 +238,10 @@ def _shortened(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "…"
 
 
-def _nearest_section(model: type[BaseModel], name: str, layout: ConfigLayout) -> str:
-    providers = model.model_fields.get("providers")
-    if providers and name in getattr(providers.annotation, "model_fields", {}):
-        return f" A provider's keys stand in [providers.{name}]."
+def _nearest_section(name: str, layout: ConfigLayout) -> str:
     headers = {header.strip("[]"): header for header in layout.sections}
     if near := get_close_matches(name.lower(), headers, n=1, cutoff=0.5):
         return f" Did you mean {headers[near[0]]}?"
-    if name in layout.key_sections:
-        return f" {name} is a key {layout.key_sections[name]}."
     return f" Sections are {', '.join(layout.sections)}."
 
 

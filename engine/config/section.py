@@ -76,11 +76,6 @@ class OneOf:
         yield from self.registry
         yield from self.extra_names
 
-    def own_options(self) -> Iterator[str]:
-        """Those that need no other package."""
-        yield from self.registry.builtin
-        yield from self.extra_names
-
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 

@@ -277,10 +277,8 @@ class AnthropicBatches(SdkBatches):
 def _has_ended(card: dict[str, Any]) -> bool:
     """By its word; where that is missing or unknown, by the time or the place that only an ended batch has."""
     status = as_string(card.get("processing_status")).lower()
-    known = status == "ended" or status in IN_PROGRESS
-    return status == "ended" or (
-        not known and bool(as_string(card.get("ended_at")) or as_string(card.get("results_url")))
-    )
+    marked = as_string(card.get("ended_at")) or as_string(card.get("results_url"))
+    return status == "ended" or (status not in IN_PROGRESS and bool(marked))
 
 
 PROVIDER = ProviderSpec(ProviderSettings, partial(EndpointProvider, AnthropicAdapter, AnthropicBatches))

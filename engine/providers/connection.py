@@ -109,20 +109,19 @@ def proxy_for(address: str) -> str | None:
 async def read_body(response: Any, max_bytes: int | None = None) -> bytes:
     """Reads a body up to a limit, which holds for what a packed one unfolds to."""
     limit = MOST_BYTES if max_bytes is None else max_bytes
+    too_large = RejectedResponse(f"more than {limit // 1_000_000} MB")
     length = response.content_length
-    if length is not None and length <= limit and "Content-Encoding" not in response.headers:
+    if length is not None and length > limit:
+        raise too_large
+    if length is not None and "Content-Encoding" not in response.headers:
         whole: bytes = await response.read()
         return whole
-    chunks, size = [], length or 0
-    if size <= limit:
-        size = 0
-        async for chunk in response.content.iter_any():
-            chunks.append(chunk)
-            if (size := size + len(chunk)) > limit:
-                break
-    if size > limit:
-        raise RejectedResponse(f"more than {limit // 1_000_000} MB")
-    return b"".join(chunks)
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            raise too_large
+    return bytes(body)
 
 
 async def refuse_errors(response: Any) -> None:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from tidepool.engine.call import FREE, Call, PriceTag
@@ -204,32 +204,23 @@ def open_provider(name: str, settings: ProviderSettings) -> Provider:
         raise UsageError(unknown_provider(name), ("providers", name))
     spec: ProviderSpec = PROVIDERS[name]
     provider = spec.open(settings)
-    return provider if name in PROVIDERS.builtin else cast(Provider, _TimedProvider(provider))
+    return provider if name in PROVIDERS.builtin else _timed(provider)
 
 
-class _TimedProvider:
-    """Ends each call of a package's provider at its timeout. Our own providers time each request to a server.
+def _timed(provider: Provider) -> Provider:
+    """Ends each call of a package's provider at its timeout. Our own providers time each request to a server."""
+    complete = provider.complete
 
-    It stands in front of the provider, whose class may have `__slots__` or be frozen.
-    """
-
-    def __init__(self, provider: Provider) -> None:
-        vars(self)["_provider"] = provider
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(vars(self)["_provider"], name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(vars(self)["_provider"], name, value)
-
-    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
+    async def complete_in_time(call: Call, seed: int, attempt: int) -> Answer:
         try:
-            async with asyncio.timeout(self.settings.timeout):
-                answer: Answer = await self._provider.complete(call, seed, attempt)
-                return answer
+            async with asyncio.timeout(provider.settings.timeout):
+                return await complete(call, seed, attempt)
         except TimeoutError as error:
-            text = f"no answer within {self.settings.timeout:g} s"
+            text = f"no answer within {provider.settings.timeout:g} s"
             raise ProviderError(ErrorClass.TRANSIENT, text, no_reply=NoReply.TIMEOUT) from error
+
+    object.__setattr__(provider, "complete", complete_in_time)  # its class may be frozen
+    return provider
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

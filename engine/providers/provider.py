@@ -38,8 +38,12 @@ def price_tag(endpoint: Endpoint, model_name: str) -> PriceTag | None:
     """As declared, else as the table has it; None where the price is not known."""
     if declared := endpoint.price(model_name):
         return declared
-    place = next((place for place in _places(endpoint) if _find(model_name, place)), None)
-    return None if place is None else _listed_price(model_name, place)
+    for place in _places(endpoint):
+        try:
+            return _listed_price(model_name, place)
+        except LookupError:
+            continue
+    return None
 
 
 def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
@@ -52,45 +56,31 @@ def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
 
 
 def _listed_price(model_name: str, place: Mapping[str, Any]) -> PriceTag:
-    from genai_prices import Usage
+    """Raises LookupError where the table does not know the model."""
+    from genai_prices import Usage, calc_price
 
-    def rate(context: Mapping[str, str] | None, **tokens: int) -> float:
-        return _calculate(model_name, place, Usage(**tokens), context) / _PROBE
+    def cost(context: Mapping[str, str] | None, **tokens: int) -> float:
+        price = calc_price(Usage(**tokens), model_name, **place, price_context=context)
+        return float(price.total_price)
 
     def exactly(input_tokens: int, output_tokens: int, cache_read: int, cache_write: int, batch: bool) -> float:
-        usage = Usage(
+        return cost(
+            {"processing": "batch"} if batch else None,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             cache_read_tokens=cache_read,
             cache_write_tokens=cache_write,
         )
-        return _calculate(model_name, place, usage, {"processing": "batch"} if batch else None)
 
     def rates(context: Mapping[str, str] | None) -> PriceTag:
         return PriceTag(
-            input=rate(context, input_tokens=_PROBE),
-            output=rate(context, output_tokens=_PROBE),
-            cache_read=rate(context, input_tokens=_PROBE, cache_read_tokens=_PROBE),
-            cache_write=rate(context, input_tokens=_PROBE, cache_write_tokens=_PROBE),
+            input=cost(context, input_tokens=_PROBE) / _PROBE,
+            output=cost(context, output_tokens=_PROBE) / _PROBE,
+            cache_read=cost(context, input_tokens=_PROBE, cache_read_tokens=_PROBE) / _PROBE,
+            cache_write=cost(context, input_tokens=_PROBE, cache_write_tokens=_PROBE) / _PROBE,
         )
 
     return replace(rates(None), batch=rates({"processing": "batch"}), exactly=exactly)
-
-
-def _find(model_name: str, place: Mapping[str, Any]) -> bool:
-    from genai_prices import Usage, calc_price
-
-    try:
-        calc_price(Usage(input_tokens=1), model_name, **place)
-    except LookupError:
-        return False
-    return True
-
-
-def _calculate(model_name: str, place: Mapping[str, Any], usage: Any, context: Mapping[str, str] | None) -> float:
-    from genai_prices import calc_price
-
-    return float(calc_price(usage, model_name, **place, price_context=context).total_price)
 
 
 T = TypeVar("T")

@@ -78,7 +78,7 @@ def _table(title: str, section: type[BaseModel], beyond: type[BaseModel] | None 
 def _type(annotation: Any, remarks: Sequence[Any] = ()) -> str:
     for remark in remarks:
         if isinstance(remark, OneOf):
-            return "one of " + ", ".join(f"`{name}`" for name in remark.own_options())
+            return "one of " + ", ".join(f"`{name}`" for name in (*remark.registry.builtin, *remark.extra_names))
     literals = [one for one in (annotation, *get_args(annotation)) if get_origin(one) is Literal]
     if literals:
         return "one of " + ", ".join(f"`{value}`" for value in get_args(literals[0]))

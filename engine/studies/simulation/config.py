@@ -69,7 +69,7 @@ class SimulationSettings(Section):
     entity_file: str | None = Field(
         default=None, examples=["people.csv"], max_length=ceilings.ADDRESS, title="File of people"
     )
-    """a JSON, TOML or CSV file of entities, or a JSON list of ids of the file's library"""
+    """a JSON, TOML or CSV file of entities"""
     judge: Judge | None = Field(
         default=None,
         examples=[{"model": "simulated:judge", "question": "How open is the speaker?", "scale": [1, 5]}],

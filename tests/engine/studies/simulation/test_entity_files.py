@@ -6,12 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.config.entities import Entity, read_entities
-from tidepool.engine.config.freezing import freeze, load_frozen
-from tidepool.engine.config.library import LibraryAdditions, store_additions, stored_entity
-from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.simulation.config import SimulationSettings
 
 HYPATIA = Entity("Hypatia", "Mathematician, of Alexandria", {"openness": 9, "age": 45})
 
@@ -103,40 +98,3 @@ def test_any_file_is_read_or_refused_never_a_crash(tmp_path: Path, content: byte
     except UsageError:
         return
     assert all(entity.name for entity in entities)
-
-
-def panel_of(tmp_path: Path, ids: object, **settings: object) -> FrozenConfig:
-    """A simulation of those whom `ids.json` lists, out of a library of three."""
-    people = LibraryAdditions(tuple(stored_entity(Entity(name)) for name in ("Ada", "Bob", "Cleo")))
-    store_additions(tmp_path / "s.db", people)
-    (tmp_path / "ids.json").write_text(json.dumps(ids))
-    data = {"batch": {"kind": "simulation"}, "simulation": {"context": "A mill", "entity_file": "ids.json", **settings}}
-    return freeze(config_from(data, source="s.toml", folder=tmp_path), tmp_path / "s.db")
-
-
-ADA, BOB, CLEO = (stored_entity(Entity(name)).id for name in ("Ada", "Bob", "Cleo"))
-
-
-@pytest.mark.parametrize("ids", [[CLEO, ADA], {"entities": [CLEO, ADA]}])
-def test_a_list_of_ids_takes_entities_out_of_the_library(tmp_path: Path, ids: object) -> None:
-    config = panel_of(tmp_path, ids, num_simulations=1, entity_ids=[BOB])
-    assert [entity["id"] for entity in config.entities] == [BOB, CLEO, ADA]
-    settings = load_frozen(config.to_json()).settings
-    assert isinstance(settings, SimulationSettings) and settings.entity_file is None and not settings.entity_ids
-
-
-@pytest.mark.parametrize(
-    ("ids", "words"),
-    [
-        ([ADA, "ent_1"], "ids.json: The library of this file has no entity 'ent_1'."),
-        ([ADA, BOB, ADA], f"ids.json, entry 3: the id {ADA!r} is there twice"),
-        ([ADA, ADA[:5]], f"the entity {ADA!r} of the library is named twice"),
-        ([ADA, {"name": "Dion"}], "ids.json, entry 2: the file lists ids of the library, and this is none"),
-        ([ADA, " "], "entry 2"),
-        ([], "holds no entities"),
-    ],
-)
-def test_an_id_that_cannot_be_meant_is_an_error_at_its_key(tmp_path: Path, ids: object, words: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        panel_of(tmp_path, ids)
-    assert words.casefold() in str(refused.value).casefold() and refused.value.where == ("simulation", "entity_file")
