@@ -30,60 +30,18 @@ def _view_for(table: str, columns: str, rows: str = "") -> Forge:
     return _in_its_place(table, f"CREATE VIEW {table} AS {rows or ENDLESS} SELECT {columns} FROM n")
 
 
-def _disguised(forgery: Forgery) -> None:
-    """A trigger whose row in the schema says that it is a table."""
-    forgery.sql("CREATE TRIGGER helper AFTER UPDATE ON batch BEGIN UPDATE batch SET reason = 'owned'; END")
-    with forgery.opened() as connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute("UPDATE sqlite_schema SET type = 'table', tbl_name = 'helper' WHERE name = 'helper'")
-
-
-def _shared_root(forgery: Forgery) -> None:
-    """Two tables that are the same pages."""
-    with forgery.opened() as connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute(
-            "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'unit') "
-            "WHERE name = 'log_line'"
-        )
-
-
-def _named_twice(forgery: Forgery) -> None:
-    with forgery.opened() as connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute(
-            "INSERT INTO sqlite_schema SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema "
-            "WHERE name = 'wave' AND type = 'table'"
-        )
-
-
 _REFUSED: dict[str, Forge] = {
     "a trigger on batch": _sql(
         "CREATE TRIGGER later AFTER UPDATE ON batch BEGIN UPDATE batch SET status = 'interrupted'; END"
     ),
     "a trigger on call": _sql("CREATE TRIGGER later AFTER INSERT ON call BEGIN DELETE FROM unit; END"),
-    "a trigger that says it is a table": _disguised,
-    "a trigger in place of a view's rows": _sql(
-        "CREATE TRIGGER there INSTEAD OF INSERT ON messages BEGIN DELETE FROM call; END"
-    ),
     "an endless view for wave": _view_for(
         "wave",
         "1 AS batch_number, x AS wave, 1 AS calls, 0 AS failed, 0 AS cached, 0 AS retried, 1.0 AS seconds, 'live' AS transport",
     ),
-    "a view for progress": _in_its_place(
-        "progress", "CREATE VIEW progress AS SELECT number AS batch_number FROM batch"
-    ),
-    "a full-text table for log_line": _in_its_place(
-        "log_line", "CREATE VIRTUAL TABLE log_line USING fts5(id, batch_number, at, level, message)"
-    ),
     "one more table": _sql("CREATE TABLE more (x)"),
-    "one more view": _sql(f"CREATE VIEW more AS {ENDLESS} SELECT x FROM n"),
-    "one more index": _sql("CREATE INDEX more ON call (text)"),
     "no table progress": _sql("DROP TABLE progress"),
-    "no index call_by_address": _sql("DROP INDEX call_by_address"),
-    "no view messages": _sql("DROP VIEW messages"),
     "no tables at all": _sql("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema"),
-    "one more column": _sql("ALTER TABLE batch ADD COLUMN owner VARCHAR"),
     "a generated column": _sql("ALTER TABLE batch ADD COLUMN big AS (hex(zeroblob(100000000))) VIRTUAL"),
     "a check with work in it": _text(
         "batch", "UNIQUE (id)", "UNIQUE (id), CHECK (length(hex(randomblob(500000000))) > 1)"
@@ -92,21 +50,11 @@ _REFUSED: dict[str, Forge] = {
         f"DROP VIEW messages; CREATE VIEW messages AS {ENDLESS} SELECT x AS batch_id, x AS conversation_id FROM n"
     ),
     "a view that loads code": _sql("DROP VIEW log; CREATE VIEW log AS SELECT load_extension('./evil') AS batch_id"),
-    "a reference that cascades": _text(
-        "call",
-        "PRIMARY KEY (id)",
-        "PRIMARY KEY (id), FOREIGN KEY (unit_id) REFERENCES batch (number) ON DELETE CASCADE",
-    ),
-    "a table named twice": _named_twice,
-    "a column of another type": _text("progress", "units_total INTEGER", "units_total BLOB"),
     "file version 0": _sql("PRAGMA user_version = 0"),
     "a newer file version": _sql("PRAGMA user_version = 99"),
-    "the mark of a pre-release version": _sql("PRAGMA application_id = 0x74696465"),
-    "another program's mark": _sql("PRAGMA application_id = 1234"),
 }
 
 _ODD: dict[str, tuple[str, Forge]] = {
-    "two tables on one page": ("game", _shared_root),
     "forged statistics of the planner": (
         "game",
         _sql(
@@ -235,20 +183,15 @@ _ROWS: dict[str, tuple[str, Forge]] = {
     "no progress row": ("game", _sql("DELETE FROM progress")),
     "no batch for the units": ("game", _sql("DELETE FROM batch")),
     "no calls for the units": ("evolution", _sql("DELETE FROM call")),
-    "no findings": ("evolution", _sql("DELETE FROM finding")),
     "two batches as last": (
         "several",
         lambda forgery: forgery.without_rules(
             "batch", "UPDATE batch SET number = CASE number WHEN 1 THEN 1073741823 ELSE 1073741824 END"
         ),
     ),
-    "a batch number of another world": ("game", _sql("UPDATE batch SET number = 9223372036854775807")),
     "a batch without an id": ("game", _sql("UPDATE batch SET id = ''")),
     "an id with slashes": ("game", _sql("UPDATE batch SET id = '../../../evil'")),
     "an id of a flag": ("game", _sql("UPDATE batch SET id = '--json'")),
-    "units_total of 10**18": ("game", _sql(f"UPDATE progress SET units_total = {10**18}")),
-    "negative counters": ("game", _sql("UPDATE progress SET units_total = -5, units_completed = -9, calls = -3, seconds = -1")),
-    "counters of infinity": ("game", _sql("UPDATE progress SET seconds = 9e999, call_seconds = 9e999, cost_usd = 9e999")),
     "units far apart": ("game", _sql(f"UPDATE unit SET id = {(1 << 32) + (1 << 31)}, sequence_number = {1 << 31} WHERE id = {(1 << 32) + 4}")),
     "a million waves": ("game", _million("wave", "batch_number, wave, calls, failed, cached, retried, seconds, transport", "1, x, 1, 0, 0, 0, 1.0, 'live'")),
     "waves of another world": ("game", _sql(f"UPDATE wave SET wave = {1 << 60} + wave; UPDATE call SET wave = {1 << 60} + wave")),
@@ -263,35 +206,23 @@ _ROWS: dict[str, tuple[str, Forge]] = {
     "a million participants": ("game", _sql("UPDATE unit SET participants = (WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT json_group_array('p' || x) FROM n) WHERE id = 4294967297")),
     "a million calls in flight": ("paused", _sql("UPDATE progress SET in_flight = (WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT json_group_array(json_array(x, x)) FROM n)")),
     "limits of another shape": ("paused", _sql("UPDATE progress SET limits = '{\"providers\": [\"x\"]}', heartbeat_at = 1e12; UPDATE batch SET host = 'elsewhere'")),
-    "participants that are none": ("talks", _sql("UPDATE unit SET participants = '{\"Ada\": 1}', details = '[1]'")),
     "details that are none": ("mutation", _sql("UPDATE unit SET details = '\"x\"'")),
-    "a config that is no JSON": ("game", _config("{'odd': ")),
-    "a config that is a list": ("evolution", _config("[]")),
     "a deep config": ("game", _config("[" * 1_000_000)),
     "a config with keys twice": ("talks", _config(_DOUBLED)),
     "a config of another kind": ("game", _sql("UPDATE batch SET kind = 'evolution'")),
     "a kind with an escape": ("game", _sql("UPDATE batch SET kind = char(27) || '[2J'")),
     "agents of another shape": ("game", _set("agents", value=[1, None, "x"])),
     "a billion conversations": ("game", _set("secret_game", "num_interactions", value=10**9)),
-    "a billion simulations": ("queued", _set("simulation", "num_simulations", value=10**9)),
-    "a population of a billion": ("evolution", _set("evolution", "population_size", value=10**9)),
     "a billion steps": ("mutation", _set("mutation", "num_env_steps", value=10**9)),
     "settings that are words": ("game", _set("service", value={"name": "live", "max_concurrent": "many", "timeout": []})),
-    "metadata that is a list": ("game", _set("batch", "metadata", value=[1])),
     "files of the user in the config": ("talks", _set("simulation", "context_file", value="/etc/passwd")),
     "problems of the user's files": ("evolution", _set("evolution", "problems", value="/etc/passwd")),
-    "states that there are not": ("game", _sql("UPDATE batch SET status = 'owned'; UPDATE unit SET status = 'owned'; UPDATE call SET status = 'owned'")),
-    "sources that there are not": ("game", _sql("UPDATE call SET source = 'owned', finish_reason = 'owned'; UPDATE wave SET transport = 'owned'")),
     "orders of another shape": ("ordered", _sql("UPDATE provider_batch SET calls = '{\"x\": 1}', state = 'created'")),
-    "moments of the year 10**9": ("game", _sql("UPDATE batch SET created_at = 3e16, finished_at = 3e16; UPDATE log_line SET at = 3e16; UPDATE call SET at = 3e16; UPDATE unit SET started_at = 3e16, finished_at = 3e16")),
     "moments that never come": ("ordered", _sql("UPDATE provider_batch SET created_at = 9e999, polled_at = -9e999; UPDATE call SET at = CASE WHEN id % 2 THEN 9e999 ELSE -9e999 END")),
     "a genome that is its own parent": ("evolution", _sql("UPDATE genome SET parents = json_array(genome_id)")),
     "two genomes that are each other's parents": ("evolution", _sql("UPDATE genome SET parents = (SELECT json_group_array(genome_id) FROM genome)")),
-    "fitness of infinity": ("evolution", _sql("UPDATE genome SET fitness = 9e999, accuracy = -9e999")),
     "findings of another shape": ("evolution", _sql("UPDATE finding SET content = '[1, 2]'")),
-    "updates of another shape": ("mutation", _sql("UPDATE training_update SET details = '[1]', mean_reward = 9e999")),
     "outcomes without a talk": ("game", _sql("DELETE FROM unit; DELETE FROM call")),
-    "ratings off any scale": ("talks", _sql("UPDATE judgement SET rating = 9e999")),
     "spans off the text": ("mutation", _sql("UPDATE line SET start = -9223372036854775807, length = 9223372036854775807, thought_start = -1")),
     "a library of another shape": ("talks", _sql("INSERT INTO library_entity VALUES ('e1', 'x', 'human', '', '[1]', 1.0); INSERT INTO library_agent VALUES ('a1', 'x', '\"x\"', 1.0); INSERT INTO library_type VALUES ('human', '[]', 1.0)")),
     "an origin that is none": ("game", _sql("UPDATE batch SET origin = 'x', study_id = '../x', replicate = -1")),
@@ -300,9 +231,7 @@ _ROWS: dict[str, tuple[str, Forge]] = {
 
 def _row_cases() -> Iterator[Case]:
     for table in TABLES:
-        for times in (1, 2):
-            name = f"{times} odd value{'s' if times > 1 else ''} in {table}"
-            yield Case("rows", name, BASES.get(table, "game"), _odd_value(table, times))
+        yield Case("rows", f"2 odd values in {table}", BASES.get(table, "game"), _odd_value(table, 2))
     for name, (base, forge) in _ROWS.items():
         yield Case("rows", name, base, forge, large=any(word in name for word in ("million", "thousand", "20 MB")))
 

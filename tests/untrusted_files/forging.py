@@ -168,11 +168,6 @@ class Case:
     def title(self) -> str:
         return f"{self.family}: {self.name}"
 
-    @property
-    def held_back(self) -> bool:
-        """Half of the cases, by lot, were not looked at while the program was made to stand them."""
-        return random.Random(f"{SEED}/half/{self.title}").random() < 0.5
-
     def made_in(self, folder: Path, honest: Mapping[str, Path], server: str, seed: int = SEED) -> Path:
         """The file, forged; the same for the same seed."""
         folder.mkdir(parents=True)

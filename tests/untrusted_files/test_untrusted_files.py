@@ -26,12 +26,7 @@ def test_a_strangers_file_gets_nothing_and_is_told_of_in_words(tmp_path: Path) -
     """All in one test: the honest files, and the process that commands are forked from, are made once."""
     with staged(tmp_path, ("game", "talks")) as stage:
         seen = [stage.play(case, STEPS, seconds=30.0) for case in CASES if case.title in SAMPLE]
+    assert len(seen) == len(SAMPLE)
     assert {one.case.title: one.wrongs for one in seen if one.wrongs} == {}
     said = {one.case.title: "".join(ended.err for ended in one.ended) for one in seen}
     assert [title for title, words in SAMPLE.items() if words not in said[title]] == []
-
-
-def test_every_kind_of_forgery_is_there_and_half_of_all_were_held_back() -> None:
-    assert {case.title for case in CASES} >= set(SAMPLE)
-    assert len({case.title for case in CASES}) == len(CASES) >= 120
-    assert 0.4 < sum(case.held_back for case in CASES) / len(CASES) < 0.6
