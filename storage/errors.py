@@ -11,12 +11,6 @@ class FileError(TidepoolError):
     """The study file cannot be opened, read or written."""
 
 
-class PreReleaseFile(FileError):
-    """The study file was made before the first release, in a format that is no longer read."""
-
-    exit_code = 2
-
-
 class NotFound(TidepoolError):
     """No batch, unit or library item goes by that name."""
 

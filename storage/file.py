@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tidepool.storage.errors import FileError, PreReleaseFile
+from tidepool.storage.errors import FileError
 from tidepool.storage.schema import CURRENT, Schema, refuse_odd_schema, refuse_triggers, version_of
 
 LIMIT_VARIABLE = "TIDEPOOL_QUERY_SECONDS"
@@ -95,7 +95,6 @@ def _limit() -> float:
 
 
 APPLICATION_ID = 0x5469_6470
-PRE_RELEASE_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("Tidp")."""
 
 BUSY_SECONDS = 30
@@ -264,11 +263,6 @@ def _application_id(connection: sqlite3.Connection) -> int:
 
 
 def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
-    if application_id == PRE_RELEASE_ID:
-        raise PreReleaseFile(
-            f"{path} was made by a pre-release version of Tidepool; its results cannot be read by this version. It was left as "
-            "it is: run the study again in another file (--db), or open this one with the version that made it."
-        )
     if application_id != APPLICATION_ID:
         raise FileError(f"{path} is a SQLite file, but not Tidepool's. It was left as it is; name another with --db.")
     if version < 1:

@@ -162,7 +162,8 @@ def _linked_games(random: numpy.random.Generator) -> Iterator[Measurement]:
 def _as_a_batch(random: numpy.random.Generator) -> Iterator[Measurement]:
     """Drawn and counted by the very functions that a batch goes through; agents of whom twenty are coded, too."""
     found = tables(random, 0.2, 0.4, talks=250)
-    overall, agents = [], []
+    overall: list[bool] = []
+    agents: list[bool] = []
     for table, called in enumerate(raw(found)):
         verdict, truth = found.verdict[table], found.truth[table]
         verdicts = {(talk, side): bool(verdict[talk, side]) for talk in range(len(truth)) for side in (0, 1)}
@@ -174,10 +175,8 @@ def _as_a_batch(random: numpy.random.Generator) -> Iterator[Measurement]:
             "agents": {name: _alone(frame, name) for name in ("0", "1", "2")},
         }
         told = coding_of(sample, frame, CodeBook(""), {"coder": codes}, statistics)
-        assert told.corrected and told.corrected.corrected_ci95
-        overall.append(told.corrected.corrected_ci95[0] <= 20 <= told.corrected.corrected_ci95[1])
-        for row in (told.agents or {}).values():
-            agents.append(row.corrected_ci95 is not None and row.corrected_ci95[0] <= 20 <= row.corrected_ci95[1])
+        for hits, rates in ((overall, [told["corrected"]]), (agents, told["agents"].values())):
+            hits += [rate["corrected_ci95"][0] <= 20 <= rate["corrected_ci95"][1] for rate in rates]
     yield _covered("corrected rate, drawn and counted as a batch's", overall)
     yield _covered("corrected rate of an agent, some 33 coded", agents)
 

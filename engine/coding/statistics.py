@@ -21,91 +21,13 @@ from tidepool.engine.coding.sample import (
     frame_of,
     sample_of,
 )
-from tidepool.engine.inference.intervals import Interval, in_percent
-from tidepool.engine.inference.typed import Statistics
+from tidepool.engine.inference.intervals import Interval
 from tidepool.storage.codes import Place, anybody_coded, codes
 
 LEAST_OF_AN_AGENT = 20
 """coded sides from which on an agent has a rate of its own"""
 LEAST_PAIRED = 10
 """sides coded by two from which on their kappa is told: of fewer it says nothing"""
-
-
-@dataclass(frozen=True)
-class Accuracy(Statistics):
-    """Of an instrument against the coders, weighted back to the batch; None where too little is coded."""
-
-    positives: int
-    """sides of the batch, by the instrument"""
-    negatives: int
-    coded_positives: int
-    coded_negatives: int
-    sensitivity_percentage: float | None = None
-    specificity_percentage: float | None = None
-    if_positive_percentage: float | None = None
-    """of what it calls positive, as much is: its predictive value"""
-    if_positive_ci95: Interval | None = None
-    if_negative_percentage: float | None = None
-    """of what it does not, as much is all the same"""
-    if_negative_ci95: Interval | None = None
-
-
-@dataclass(frozen=True)
-class CorrectedRate(Statistics):
-    """The rate by the instrument's verdicts, and by what the coders say of them."""
-
-    coded: int
-    raw_percentage: float
-    raw_ci95: Interval | None
-    corrected_percentage: float
-    corrected_ci95: Interval | None
-
-
-@dataclass(frozen=True)
-class Stratum(Statistics):
-    batch: int
-    sampled: int
-    coded: int
-
-
-@dataclass(frozen=True)
-class CoderCounts(Statistics):
-    coded: int
-    codes: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class TwoCoders(Statistics):
-    coders: tuple[str, ...]
-    both: int
-    """sides that both have coded"""
-    agree_percentage: float
-    kappa: float | None
-    """None: both said the same of everything, or have coded too few"""
-
-
-@dataclass(frozen=True)
-class CodedSides(Statistics):
-    LEFT_OUT = frozenset({"instruments", "corrected", "agents"})
-
-    instrument: str
-    """by whose verdicts the sample was drawn"""
-    sample: int
-    coded: int
-    """of the sample, by anybody"""
-    without_verdict: int
-    """of the batch; they cannot be drawn"""
-    outdated: bool
-    """the batch has gone on since the sample was drawn"""
-    strata: Mapping[str, Stratum]
-    coders: Mapping[str, CoderCounts]
-    agreement: tuple[TwoCoders, ...]
-    """of a simulation also with its judge"""
-    unclear: int = 0
-    """of the coded sides, left out of rates: nobody can tell, or coders are even"""
-    instruments: Mapping[str, Accuracy] | None = None
-    corrected: CorrectedRate | None = None
-    agents: Mapping[str, CorrectedRate] | None = None
 
 
 def with_coding(connection: sqlite3.Connection, batch: Mapping[str, Any], statistics: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +42,7 @@ def with_coding(connection: sqlite3.Connection, batch: Mapping[str, Any], statis
     if not coders:
         return statistics
     coded = coding_of(sample, frame_of(connection, batch), code_book(batch), coders, statistics)
-    return {**statistics, "coding": {"sides": coded.as_json()}}
+    return {**statistics, "coding": {"sides": coded}}
 
 
 def coding_of(
@@ -129,8 +51,8 @@ def coding_of(
     codebook: CodeBook,
     coders: Mapping[str, Mapping[Place, str]],
     statistics: Mapping[str, Any],
-) -> CodedSides:
-    """`coders` holds each coder's codes of the sample."""
+) -> dict[str, Any]:
+    """`coders` holds each coder's codes of the sample. `outdated`: the batch has gone on since the sample was drawn."""
     by_place: defaultdict[Place, list[str]] = defaultdict(list)
     for own_codes in coders.values():
         for place, code in own_codes.items():
@@ -140,20 +62,24 @@ def coding_of(
         compared[JUDGE] = {place: f"{rating:g}" for place, rating in frame.ratings.items() if place in by_place}
     strata = {item.place: item.stratum for item in sample.chosen}
     sampled, coded = Counter(strata.values()), Counter(strata[place] for place in by_place)
-    return CodedSides(
-        instrument=JUDGE if codebook.scale else DETECTORS,
-        sample=len(sample.chosen),
-        coded=len(by_place),
-        without_verdict=frame.missing,
-        outdated=frame.strata() != sample.strata,
-        strata={name: Stratum(count, sampled[name], coded[name]) for name, count in sample.strata.items()},
-        coders={
-            name: CoderCounts(len(own_codes), dict(sorted(Counter(own_codes.values()).items())))
+    return {
+        "instrument": JUDGE if codebook.scale else DETECTORS,
+        "sample": len(sample.chosen),
+        "coded": len(by_place),
+        "without_verdict": frame.missing,
+        "outdated": frame.strata() != sample.strata,
+        "strata": {
+            name: {"batch": count, "sampled": sampled[name], "coded": coded[name]}
+            for name, count in sample.strata.items()
+        },
+        "coders": {
+            name: {"coded": len(own_codes), "codes": dict(sorted(Counter(own_codes.values()).items()))}
             for name, own_codes in sorted(coders.items())
         },
-        agreement=tuple(_agreement(codebook, compared)),
+        "agreement": list(_agreement(codebook, compared)),
+        "unclear": 0,
         **({} if codebook.scale else _rates(sample, frame, by_place, statistics)),
-    )
+    }
 
 
 # -- verdicts of a game --------------------------------------------------------------------------------------
@@ -177,6 +103,7 @@ def majority(codes: Iterable[str]) -> str:
 def _rates(
     sample: Sample, frame: Frame, codes: Mapping[Place, Sequence[str]], statistics: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """`unclear` are left out: nobody can tell, or coders are even."""
     votes = {one: majority(codes[one.place]) for one in sample.chosen if one.place in codes}
     clear = {one: vote == YES for one, vote in votes.items() if vote in (YES, NO)}
     # The clear ones of a stratum stand for all of it.
@@ -192,12 +119,13 @@ def _rates(
         name: _corrected_rate(frame, judged, _interval(statistics, "agents", name, "times_revealed_secret_ci95"), name)
         for name in sorted(set(frame.agents.values()))
     }
-    return {
+    rates = {
         "unclear": len(votes) - len(clear),
         "instruments": {name: _accuracy(judged, verdicts) for name, verdicts in frame.verdicts.items()},
-        "corrected": _corrected_rate(frame, judged, _interval(statistics, "overall", "secrets_revealed_ci95")),
-        "agents": {name: rate for name, rate in agents.items() if rate and rate.coded >= LEAST_OF_AN_AGENT},
+        "agents": {name: rate for name, rate in agents.items() if rate and rate["coded"] >= LEAST_OF_AN_AGENT},
     }
+    overall = _corrected_rate(frame, judged, _interval(statistics, "overall", "secrets_revealed_ci95"))
+    return rates | ({"corrected": overall} if overall else {})
 
 
 def _interval(node: Any, *keys: str) -> Interval | None:
@@ -206,30 +134,38 @@ def _interval(node: Any, *keys: str) -> Interval | None:
     return (float(node[0]), float(node[1])) if node else None
 
 
-def _accuracy(coded: Sequence[Judged], verdicts: Mapping[Place, bool]) -> Accuracy:
+def _accuracy(coded: Sequence[Judged], verdicts: Mapping[Place, bool]) -> dict[str, Any]:
+    """Of an instrument against the coders, weighted back to the batch; None where too little is coded. `if_positive`: of what
+    it calls positive, as much is; `if_negative`: of what it does not, as much is all the same."""
     rows = [(side.weight, verdicts[side.place], side.yes) for side in coded if side.place in verdicts]
     positives, hits = sum(verdicts.values()), sum(positive for _, positive, _ in rows)
-    counts = positives, len(verdicts) - positives, hits, len(rows) - hits
-    groups = two_groups(counts[0], counts[1], rows)
-    if groups is None:
-        return Accuracy(*counts)
-    sensitivity, specificity = groups.sensitivity, groups.specificity
-    return Accuracy(
-        *counts,
-        None if sensitivity is None else 100 * sensitivity,
-        None if specificity is None else 100 * specificity,
-        *(_percent(groups.if_positive) if counts[0] else (None, None)),
-        *(_percent(groups.if_negative) if counts[1] else (None, None)),
-    )
+    negatives = len(verdicts) - positives
+    groups = two_groups(positives, negatives, rows)
+    return {
+        "positives": positives,
+        "negatives": negatives,
+        "coded_positives": hits,
+        "coded_negatives": len(rows) - hits,
+        "sensitivity_percentage": _percent(groups.sensitivity if groups else None),
+        "specificity_percentage": _percent(groups.specificity if groups else None),
+        **_share("if_positive", groups.if_positive if groups and positives else None),
+        **_share("if_negative", groups.if_negative if groups and negatives else None),
+    }
 
 
-def _percent(share: Share) -> tuple[float, Interval | None]:
-    return 100 * share.value, in_percent((share.low, share.high))
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _share(name: str, share: Share | None) -> dict[str, Any]:
+    if share is None:
+        return {f"{name}_percentage": None, f"{name}_ci95": None}
+    return {f"{name}_percentage": 100 * share.value, f"{name}_ci95": [100 * share.low, 100 * share.high]}
 
 
 def _corrected_rate(
     frame: Frame, coded: Sequence[Judged], raw: Interval | None, agent: str | None = None
-) -> CorrectedRate | None:
+) -> dict[str, Any] | None:
     """Of the batch, or of one agent; None where a group of its sides is not coded at all. `raw` is the interval, in
     percent, of the share that the detectors call positive."""
     verdicts = {
@@ -239,22 +175,32 @@ def _corrected_rate(
     positives = sum(verdicts.values())
     if (groups := two_groups(positives, len(verdicts) - positives, rows)) is None:
         return None
-    limits = None if raw is None else _percent(corrected(groups, (raw[0] / 100, raw[1] / 100)))[1]
-    return CorrectedRate(len(rows), 100 * groups.called, raw, 100 * groups.rate, limits)
+    share = None if raw is None else corrected(groups, (raw[0] / 100, raw[1] / 100))
+    return {
+        "coded": len(rows),
+        "raw_percentage": 100 * groups.called,
+        "raw_ci95": raw and list(raw),
+        **_share("corrected", share),
+        "corrected_percentage": 100 * groups.rate,
+    }
 
 
 # -- agreement -----------------------------------------------------------------------------------------------
 
 
-def _agreement(codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]]) -> Iterator[TwoCoders]:
+def _agreement(codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]]) -> Iterator[dict[str, Any]]:
     """Ratings are compared where both gave one; of codes, unclear is one of them."""
     for first, second in combinations(coders, 2):
         common = [place for place in coders[first] if place in coders[second]]
         codes = [(_read(codebook, coders[first][place]), _read(codebook, coders[second][place])) for place in common]
         both = [(a, b) for a, b in codes if a is not None and b is not None]
         if both:
-            agree = 100 * sum(a == b for a, b in both) / len(both)
-            yield TwoCoders((first, second), len(both), agree, kappa(both) if len(both) >= LEAST_PAIRED else None)
+            yield {
+                "coders": [first, second],
+                "both": len(both),
+                "agree_percentage": 100 * sum(a == b for a, b in both) / len(both),
+                "kappa": kappa(both) if len(both) >= LEAST_PAIRED else None,
+            }
 
 
 def _read(codebook: CodeBook, code: str) -> str | float | None:

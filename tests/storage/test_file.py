@@ -17,7 +17,6 @@ from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import (
     APPLICATION_ID,
-    PRE_RELEASE_ID,
     prepare,
     reading,
     refuse_foreign_file,
@@ -26,7 +25,6 @@ from tidepool.storage.file import (
     writing,
 )
 from tidepool.storage.schema import CURRENT
-from tidepool.tui.command.main import main
 
 
 def files_beside(path: Path) -> list[str]:
@@ -109,10 +107,6 @@ def cut_off(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:50])
 
 
-def pre_release(path: Path) -> None:
-    foreign(path, application_id=PRE_RELEASE_ID, version=3)
-
-
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (lambda path: path.write_bytes(b"name,secret\nAda,marigold\n" * 100), "is not a SQLite database"),
     "short text": (lambda path: path.write_text("hello"), "is not a SQLite database"),
@@ -122,10 +116,6 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "newer": (
         lambda path: foreign(path, application_id=APPLICATION_ID, version=CURRENT.version + 1),
         "was written by a newer Tidepool",
-    ),
-    "pre-release": (
-        pre_release,
-        "made by a pre-release version of Tidepool; its results cannot be read by this version",
     ),
 }
 
@@ -142,16 +132,6 @@ async def test_a_file_that_is_not_ours_is_refused_and_left_as_it_was(
     with pytest.raises(FileError):
         await run_batch(game(2, 1), database)
     assert {name: (database.parent / name).read_bytes() for name in files_beside(database)} == before
-
-
-def test_a_command_on_a_pre_release_file_says_so_and_exits_with_2(
-    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pre_release(database)
-    prepare(tmp_path / "new.db")
-    for words in (["--db", str(database), "list"], ["--db", str(tmp_path / "new.db"), "import", str(database)]):
-        assert main(words) == 2
-        assert "run the study again in another file" in capsys.readouterr().err
 
 
 async def test_a_damaged_file_is_told_in_one_sentence_and_keeps_what_it_holds(database: Path) -> None:
