@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.support.adapters import adapter
 from tidepool.engine.answer_forms import SCHEMAS, levels_of, read_rating
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.sections import REASONING_TOKENS, Agent, reasoning_of
 from tidepool.engine.providers.errors import ProviderComplaint
 from tidepool.engine.studies.evolution.rewrites import read_rewrite
 from tidepool.engine.studies.mutation.operators import read_rewrite as read_query
@@ -201,14 +200,6 @@ def test_reasoning_has_room_of_its_own_beside_the_reply() -> None:
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 4_000} and "temperature" not in body
     assert wire.body(newer._replace(reasoning_effort="none"), 1)["thinking"] == {"type": "disabled"}
     assert "thinking" not in wire.body(newer, 1) and wire.body(older, 1)["temperature"] == 0.5
-
-
-def test_an_effort_brings_its_room_unless_the_config_says_so_itself() -> None:
-    assert reasoning_of(Agent(name="A", model="simulated:guarded")) == {}
-    effort = Agent(name="A", model="simulated:guarded", reasoning_effort="high")
-    assert reasoning_of(effort)["max_reasoning_tokens"] == REASONING_TOKENS["high"]
-    room = Agent(name="A", model="simulated:guarded", reasoning_effort="high", max_reasoning_tokens=500)
-    assert reasoning_of(room) == {"reasoning_effort": "high", "max_reasoning_tokens": 500}
 
 
 def test_reasoning_is_a_part_of_what_was_asked_and_its_absence_is_what_it_was_before() -> None:

@@ -16,7 +16,6 @@ from tidepool.engine.errors import FileError
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.storage import library
-from tidepool.storage.batches import create_batch
 from tidepool.storage.file import prepare
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
 
@@ -171,14 +170,3 @@ def test_a_missing_file_and_the_open_file_itself_are_refused(database: Path, tmp
         import_file(database, tmp_path / "none.db")
     with pytest.raises(FileError, match="is the file that is open"):
         import_file(database, database)
-
-
-def test_a_pending_batch_comes_over_as_interrupted(database: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.db"
-    prepare(other)
-    from tidepool.engine.config.freezing import freeze
-
-    config = freeze(panel(num_simulations=1), other).to_json()
-    create_batch(other, kind="simulation", name="x", description="", seed=42, config=config, version="1")
-    (batch_id,) = import_file(database, other).batches
-    assert summarise(database, batch_id)["status"] == "interrupted"

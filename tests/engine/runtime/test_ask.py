@@ -11,7 +11,7 @@ from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import Stage, Story, question, talk, units
 from tests.support.state import end_state, query
 from tidepool.engine.call import Call, Message, seed_of, stream
-from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
+from tidepool.engine.errors import ReplayMismatch, RunError
 from tidepool.engine.events import CallAnswered, CallLost
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.runtime.batch_run import BatchRun
@@ -242,20 +242,6 @@ async def test_a_failed_call_fails_its_unit_alone_and_resume_tries_it_again(stag
     assert summary["status"] == "completed" and summary["units"]["failed"] == 0
     assert [asked.call.step for asked in provider.asked] == ["t2", "t3"]
     assert summary["calls"]["failed"] == 0 and summary["calls"]["total"] == 30
-
-
-async def test_a_story_that_can_do_without_an_answer_counts_it_as_missing(stage: Stage) -> None:
-    async def forgiving(unit: Unit) -> str | None:
-        try:
-            await unit.ask(question("lost"))
-        except CallFailed:
-            await unit.ask(question("instead"))
-        return None
-
-    control = RunControl()
-    provider = ScriptedProvider(failing("lost"))
-    summary = await stage.run(units(5, forgiving), provider, control=control)
-    assert summary["status"] == "completed" and summary["calls"]["failed"] == 5
 
 
 async def test_a_failure_that_another_unit_has_read_is_never_reopened(stage: Stage, database: Path) -> None:

@@ -83,23 +83,6 @@ async def test_a_million_small_sums_come_back_to_exactly_nothing_in_flight() -> 
     assert not budget.is_exhausted(1.0) and Budget(1.0, spent=1.0).is_exhausted(0.1)
 
 
-async def test_of_a_wave_the_largest_affordable_part_is_reserved() -> None:
-    budget = Budget(1.0, spent=0.25)
-    assert budget.affordable([0.25] * 10) == 3
-    assert budget.affordable([0.25]) == 0
-    assert not budget.is_exhausted(0.25), "three are in flight and may cost less"
-
-
-async def test_a_provider_s_own_budget_is_a_part_of_the_whole() -> None:
-    whole = Budget(10.0)
-    small, large = Budget(1.0, whole=whole), Budget(0.0, whole=whole)
-    assert small.affordable([0.5] * 10) == 2
-    assert large.affordable([1.0] * 20) == 9
-    small.settle(1.0, 0.25)
-    assert (whole.spent, small.spent, large.spent) == (0.25, 0.25, 0.0)
-    assert small.capped and large.capped and not Budget(0.0, whole=Budget(0.0)).capped
-
-
 @given(st.text(max_size=200))
 def test_a_reservation_never_counts_fewer_tokens_than_a_text_can_have(text: str) -> None:
     """No tokeniser makes more tokens of a text than it has bytes; ASCII words take at least two characters each."""

@@ -136,22 +136,6 @@ def test_a_paused_batch_does_not_run_out_of_patience(monkeypatch: pytest.MonkeyP
     play(monkeypatch, story())
 
 
-def test_concurrency_comes_back_quickly_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> list[float]:
-        shop = Shop(down=(1.0, 10.0), max_concurrent=100)
-        buying = asyncio.ensure_future(shop.buy_many(5_000))
-        levels = []
-        while not buying.done():
-            await asyncio.sleep(0.5)
-            levels.append(shop.account.limiter.allowed)
-        assert not [one for one in await buying if isinstance(one, BaseException)]
-        return levels
-
-    levels = play(monkeypatch, story())[0]
-    held = [place for place, level in enumerate(levels) if level == 1.0]
-    assert levels[held[-1] + 4] >= 60
-
-
 # -- rests that the provider asks for ----------------------------------------------------------------------
 
 

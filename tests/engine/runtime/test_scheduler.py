@@ -188,23 +188,6 @@ async def test_a_batch_that_turns_up_after_its_calls_went_live_is_surplus(stage:
     assert query(database, "SELECT count(*) FROM surplus") == [(20,)]
 
 
-async def test_one_creation_is_in_flight_per_account(stage: Stage) -> None:
-    class Slow(ScriptedBatches):
-        creating = most = 0
-
-        async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
-            self.creating += 1
-            self.most = max(self.most, self.creating)
-            for _ in range(20):
-                await asyncio.sleep(0)
-            self.creating -= 1
-            return await super().create(ticket, calls, upload_id)
-
-    batches = Slow()
-    await stage.run(units(30, talk(1)), ScriptedProvider(batches=batches), name="auto", batch_size=5)
-    assert len(batches.taken) == 6 and batches.most == 1
-
-
 # -- stops and restarts ----------------------------------------------------------------------------------
 
 
@@ -379,24 +362,3 @@ async def test_an_order_still_open_when_its_study_ends_is_cancelled_and_nothing_
     assert asyncio.all_tasks() == before
     assert query(database, "SELECT state FROM provider_batch") == [("cancelled",)]
     assert summary["calls"]["bought"] == 40, "what the cancelled order had finished was paid for"
-
-
-async def test_late_answers_of_a_rescued_order_are_counted_after_a_restart_too(stage: Stage, database: Path) -> None:
-    batches = ScriptedBatches(state=never_ends, cancels_refused=1)
-    provider = ScriptedProvider(batches=batches)
-    control = RunControl()
-
-    async def stop_at_the_last(asked: object) -> Answer:
-        if len(provider.asked) == 20:
-            control.stop(Stop(StopCode.STOPPED))
-        return Answer("live", 10, 5, 0.0)
-
-    provider.script = stop_at_the_last
-    play = units(20, talk(2))
-    await stage.run(play, provider, name="auto", rescue_after=0.01, poll_interval=0.002, control=control)
-    assert query(database, "SELECT state FROM provider_batch") == [("created",)]
-    batches.state = lambda order: ProviderBatchState(True, "ended")
-    summary = await stage.resume(play, provider)
-    assert summary["status"] == "completed"
-    assert query(database, "SELECT count(*) FROM surplus") == [(20,)]
-    assert summary["calls"]["bought"] == 60 and summary["calls"]["total"] == 40

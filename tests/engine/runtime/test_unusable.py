@@ -100,25 +100,6 @@ async def test_a_cut_reply_is_kept_counted_and_told_as_soon_as_it_is_more_than_a
     assert 2 in told, "the second wave left after the warning"
 
 
-async def test_a_judge_that_is_cut_is_told_apart_and_with_what_helps(stage: Stage, database: Path) -> None:
-    async def judged(unit: Unit) -> None:
-        for place in range(1, 5):
-            await unit.ask(question(f"j{place}", place, max_tokens=200, form="rating"))
-            await unit.ask(question(f"t{place}", place, max_tokens=50))
-
-    async def cut(asked: Asked) -> Answer:
-        return (await plain(asked))._replace(finish=FinishReason.CUT)
-
-    await stage.run(units(2, judged), ScriptedProvider(cut))
-    words = sorted(
-        message for (message,) in query(database, "SELECT message FROM log WHERE message LIKE '%length limit%'")
-    )
-    assert len(words) == 2
-    judge = next(line for line in words if "asked for a rating" in line)
-    assert "200 tokens" in judge and "raise max_tokens" not in judge
-    assert any("50 tokens" in line and "raise max_tokens" in line for line in words)
-
-
 async def test_missing_usage_costs_the_worst_case_and_counts_against_the_budget(stage: Stage, database: Path) -> None:
     async def silent(asked: Asked) -> Answer:
         return Answer("words", usage_missing=True, cost_usd=None)
@@ -130,19 +111,6 @@ async def test_missing_usage_costs_the_worst_case_and_counts_against_the_budget(
     assert summary["cost_usd"] == pytest.approx(5 * worst) and summary["replies"]["usage_missing"] == 5
     tokens = query(database, "SELECT DISTINCT input_tokens, output_tokens, usage_missing FROM call")
     assert tokens == [(most_input(call), call.max_tokens, 1)]
-
-
-async def test_unusable_replies_count_against_the_budget_too(stage: Stage) -> None:
-    call = question("t1", 1, "1")
-    worst = worst_cost(call, TAG)
-
-    async def broken(asked: Asked) -> Answer:
-        return Answer("", 10, 5, worst, finish=FinishReason.ERROR)
-
-    provider = ScriptedProvider(broken, tag=TAG)
-    summary = await stage.run(units(20, numbered), provider, budget_usd=7.5 * worst, retries=1_00)
-    assert summary["reason"] == "budget" and len(provider.asked) == 7
-    assert summary["cost_usd"] == pytest.approx(7 * worst)
 
 
 async def test_a_stop_that_cuts_live_calls_off_counts_them_as_bought(

@@ -12,7 +12,6 @@ from tidepool.engine.providers.protocol import (
     Answer,
     BatchedCall,
     BatchRefused,
-    ProviderBatchBounds,
     ProviderBatchResult,
     ProviderBatchTicket,
 )
@@ -44,21 +43,6 @@ async def test_a_three_way_fan_out_leaves_as_exact_waves(stage: Stage) -> None:
     batches = ScriptedBatches()
     await stage.run(play, ScriptedProvider(batches=batches), name="auto")
     assert sizes(batches) == [120, 40] * 3
-
-
-async def test_a_nested_fan_out_and_stories_that_end_early_leave_no_call_behind(stage: Stage) -> None:
-    async def play(run: BatchRun) -> None:
-        async def story(unit: Unit) -> None:
-            for turn in range(1, 1 + unit.number % 4):
-                asked = (unit.ask(question(f"t{turn}/{a}", turn)) for a in range(2))
-                await run.all([run.all(asked), unit.ask(question(f"t{turn}/x", turn))])
-
-        await run.units(UnitPlan(number, story) for number in range(1, 41))
-
-    batches = ScriptedBatches()
-    summary = await stage.run(play, ScriptedProvider(batches=batches), name="auto")
-    assert sizes(batches) == [90, 60, 30]
-    assert summary["units"] == {"total": 0, "completed": 40, "failed": 0}
 
 
 async def test_a_call_of_a_provider_without_a_batch_api_does_not_break_the_wave_of_the_others(stage: Stage) -> None:
@@ -106,24 +90,6 @@ async def test_an_order_releases_its_stories_together_with_its_live_remainder(st
     assert sizes(batches) == [30, 30, 30]
     assert len(provider.asked) == 9
     assert {wave["transport"] for wave in summary["waves"]} == {"batch+live"}
-
-
-async def test_a_wave_of_one_that_goes_live_does_not_run_ahead_of_an_order(stage: Stage) -> None:
-    """A small order and its live remainder come through before the next wave leaves."""
-    batches = ScriptedBatches(bounds=ProviderBatchBounds(max_calls=10, max_bytes=10**9))
-
-    def first_order_lacks_one(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
-        return None if (order.remote_id, order.calls[0]) == ("remote-1", ordered) else answered(order, ordered)
-
-    async def slow(asked: Asked) -> Answer:
-        for _ in range(100):
-            await asyncio.sleep(0)
-        return await plain(asked)
-
-    batches.result = first_order_lacks_one
-    await stage.run(units(20, talk(2)), ScriptedProvider(slow, batches), name="auto")
-    assert sizes(batches) == [10, 10, 10, 10]
-    assert {len({ordered.call.wave for ordered in order.calls}) for order in batches.taken} == {1}
 
 
 def refuse(ticket: ProviderBatchTicket, calls: object) -> None:

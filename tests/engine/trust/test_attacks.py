@@ -23,8 +23,8 @@ from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.gate import adopt, copied_config
-from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
-from tidepool.engine.run import create_batch, create_study, resume_batch, resume_study, run_batch, run_planned
+from tidepool.engine.publishing.reuse import import_file
+from tidepool.engine.run import create_batch, create_study, resume_batch, resume_study, run_batch
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.branches import read_origin
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
@@ -103,19 +103,6 @@ async def test_control_rows_that_are_added_while_the_batch_runs_change_limits_al
     assert bool(refused) != limits and (limits or len(refused) >= len(DANGEROUS))
 
 
-async def test_after_trust_add_the_rows_of_a_foreign_file_count_no_more_than_before(
-    tidepool: Tidepool, database: Path, server: Emulator, machine: Move
-) -> None:
-    async with Emulator() as own:
-        create_batch(game(**openai_at(own)), database)
-        machine("there")
-        forge = "INSERT INTO control (batch_number, at, command, arguments, taken_at) VALUES (1, 1.0, 'limits', ?, 1.0)"
-        change(database, forge, json.dumps(DANGEROUS["a key variable"](server.urls["openai"])))
-        assert (await asyncio.to_thread(tidepool, "trust", "add", "last")).returncode == 0
-        assert (await asyncio.to_thread(tidepool, "--resume", "last")).returncode == 0
-        assert requests(server) == 0 and requests(own) > 0
-
-
 # -- columns and cells around the config ---------------------------------------------------------------------
 
 DESIGN = """
@@ -189,22 +176,6 @@ async def test_a_batch_of_ones_own_that_is_put_into_a_foreign_study_stays_with_i
         with pytest.raises(NotTrusted):
             await resume_study(batch_id, database)
         assert requests(server) == requests(own) == 0
-
-
-async def test_a_foreign_study_whose_cells_name_different_servers_is_not_run_again(
-    database: Path, tmp_path: Path, machine: Move
-) -> None:
-    """What is shown of one cell must hold for all."""
-    both = DESIGN.replace('"simulated:guarded", "openai:gpt-4o-mini"', '"openai:gpt-4o", "openai:gpt-4o-mini"')
-    create_study(config_from(tomllib.loads(both.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
-    change(
-        database,
-        "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://127.0.0.1:8/v1') WHERE number = 1",
-    )
-    machine("there")
-    with pytest.raises(FileError, match="different servers"):
-        await run_planned(read_again(StudyInFile(database, "last"), tmp_path / "new.db").planned(), tmp_path / "new.db")
-    assert not (tmp_path / "new.db").exists()
 
 
 async def test_an_own_batch_that_is_made_a_branch_in_the_file_is_foreign(database: Path) -> None:

@@ -6,7 +6,6 @@ import pty
 import re
 import subprocess
 import sys
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from tidepool.engine.api.runs import Runs
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
-from tidepool.engine.gate import Admission, NamedServer, TrustQuestion, adopt
+from tidepool.engine.gate import adopt
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import create_batch, question_about, resume_batch, run_batch
 from tidepool.engine.runtime.session import RunControl
@@ -107,19 +106,6 @@ async def test_simulated_models_need_no_trust_and_make_no_address_the_users_own(
         *query(tmp_path / "again.db", "SELECT config FROM batch"),
     ]
     assert len(stored) == 2 and not any("evil.example" in config for (config,) in stored)
-
-
-async def test_a_trigger_in_the_file_ends_the_resume_before_it_is_written_to(database: Path, server: Emulator) -> None:
-    create_batch(game(), database)
-    change(
-        database,
-        "CREATE TRIGGER leads_astray AFTER UPDATE OF status ON batch BEGIN UPDATE batch SET "
-        f"config = json_set(config, '$.providers.openai.base_url', '{server.urls['openai']}'); END",
-    )
-    before = sha256(database.read_bytes()).hexdigest()
-    with pytest.raises(FileError, match="leads_astray"):
-        await resume_batch("last", database)
-    assert sha256(database.read_bytes()).hexdigest() == before and requests(server) == 0
 
 
 async def test_a_provider_batch_that_only_a_file_names_is_not_cancelled(database: Path, machine: Move) -> None:
@@ -326,16 +312,6 @@ async def test_the_app_asks_and_no_is_the_default(foreign: str, database: Path, 
         await pilot.press("y")
         await until(pilot, lambda: batch_status(database) == "completed", "the end")
     assert server.providers["lab"].headers["authorization"] == {"Bearer the users own treasure"}
-
-
-async def test_the_dialog_shows_code_first_on_a_small_terminal(database: Path) -> None:
-    servers = tuple(NamedServer("lab", f"http://gpu{n}.example", ("lab:x",), ("LAB_KEY",)) for n in range(8))
-    admission = Admission("abc", "{}", False, servers, ("the scorer marks.py:mark",))
-    question = TrustQuestion("abc", "A study", [admission], 1, 1.0)
-    async with opened(database, size=(80, 24)) as (app, pilot):
-        app.push_screen(TrustDialog(question))
-        await until_seen(pilot, "Trust and resume")
-        assert "the scorer marks.py:mark" in screen_text(app) and "gpu0.example" in screen_text(app)
 
 
 async def test_the_providers_screen_sends_no_key_to_a_server_that_only_the_draft_names(
