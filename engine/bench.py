@@ -9,7 +9,6 @@ import gc
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -165,9 +164,6 @@ def _with_service(config: Config, **changes: Any) -> Config:
     )
 
 
-BARE_START = "import argparse; argparse.ArgumentParser().parse_args([])"
-
-
 def probe(name: str, size: int) -> dict[str, Any]:
     """One measurement in a fresh process."""
     process = subprocess.run(
@@ -182,8 +178,6 @@ def probe(name: str, size: int) -> dict[str, Any]:
 
 def measure(report: Callable[[str], None], *, full: bool) -> Iterator[Measurement]:
     """Quick: a minute. Full: with the sizes of the promises, a hundred thousand conversations."""
-    report("start of the command")
-    yield at_most("start: tidepool --help ÷ a bare interpreter with argparse", start_ratio(), "×", 2.0)
     report("committed calls, small")
     small = min((probe("speed", 1_000) for _ in range(3)), key=lambda figures: figures["cpu_us_per_call"])
     large_size = 100_000 if full else 10_000
@@ -197,21 +191,6 @@ def measure(report: Callable[[str], None], *, full: bool) -> Iterator[Measuremen
     report("replay")
     replayed = probe("replay", 20_000 if full else 4_000)
     yield at_least("answers replayed a second on resume", replayed["answers_per_second"], "answers/s", 20_000)
-
-
-def start_ratio(repeats: int = 7) -> float:
-    bare = _seconds([sys.executable, "-c", BARE_START], repeats)
-    command = "from tidepool.tui.command.main import main; main(['--help'])"
-    return _seconds([sys.executable, "-c", command], repeats) / bare
-
-
-def _seconds(command: list[str], repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
 
 
 if __name__ == "__main__":

@@ -416,10 +416,10 @@ def _end(path: Path, batch_id: str, outcome: SessionOutcome) -> None:
         batch = batches.find_batch(connection, batch_id)
         progress = batches.progress_of(connection, batch["number"])
         headline = headline_of(connection, batch)
-    ended = verdict(
+    status, reason, stop_code = verdict(
         outcome, calls=progress["calls"], completed=progress["units_completed"], failed=progress["units_failed"]
     )
-    batches.end(path, batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code, headline=headline)
+    batches.end(path, batch_id, status=status, reason=reason, stop_code=stop_code, headline=headline)
 
 
 def _raise_fault(outcomes: Sequence[SessionOutcome]) -> None:

@@ -19,6 +19,7 @@ from tidepool.storage import db
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import BATCH_ID, is_held, lock_path, reading, settle, value_of, writing
 from tidepool.storage.states import (
+    GIVEN_UP,
     IN_FLIGHT,
     KILLED,
     OPEN_PHASES_SQL,
@@ -380,6 +381,12 @@ def delete_rows(connection: sqlite3.Connection, number: int) -> None:
     db.execute(
         connection, db.delete(prompt).where(~db.exists(db.select(1).select_from(batch)) | prompt.c.hash.not_in(used))
     )
+
+
+def give_up_later(path: Path, order_id: str) -> None:
+    """The next run of the batch gives up this provider batch."""
+    with writing(path) as connection:
+        db.change(connection, db.ProviderBatch, {"id": order_id}, remote_state=GIVEN_UP)
 
 
 def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:

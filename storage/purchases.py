@@ -20,7 +20,14 @@ from sqlmodel import col, delete
 from tidepool.storage import tables
 from tidepool.storage.file import value_of
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase, batch_number_of, sequence_number_of, unit_id
+from tidepool.storage.states import (
+    GIVEN_UP,
+    OPEN_PHASES_SQL,
+    ProviderBatchPhase,
+    batch_number_of,
+    sequence_number_of,
+    unit_id,
+)
 from tidepool.storage.tables import ProviderBatch
 from tidepool.storage.writer import Statement, compile_statement, insert_into, update_by
 
@@ -108,6 +115,8 @@ class StoredProviderBatch:
     upload_id: str = ""
     remote_id: str | None = None
     unsure: bool = False
+    given_up: bool = False
+    """nobody wants to wait for it: it is given up when the batch is resumed"""
 
 
 class ProviderBatchBook:
@@ -175,6 +184,7 @@ class ProviderBatchBook:
                 calls=list(self._read(json.loads(row["calls"]))),
                 phase=ProviderBatchPhase(row["state"]),
                 unsure=bool(row["unsure"]),
+                given_up=row["remote_state"] == GIVEN_UP,
                 **{name: row[name] for name in same},
             )
 

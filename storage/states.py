@@ -81,6 +81,10 @@ class Transport(StrEnum):
     BATCH = "batch"
 
 
+GIVEN_UP = "given up"
+"""the state at its provider of a provider batch that is given up when its batch is resumed"""
+
+
 class ProviderBatchPhase(StrEnum):
     """How far a provider batch has come on our side; what the provider says of it is another column."""
 

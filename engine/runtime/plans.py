@@ -325,8 +325,6 @@ def _counted(count: int, what: str, plural: str = "s") -> str:
 # -- prices ------------------------------------------------------------------------------------------------------------
 
 
-__all__ = ["Plan", "PlannedCalls", "merged", "priced"]
-
 TYPICAL_SECONDS = 2.0
 """what a live call of a model over the network is taken to last, where nothing better is known"""
 

@@ -1,12 +1,11 @@
 """A provider batch, and the decisions about it that need no provider: how to cut a wave, what to do with what remains.
 
-The ids of its calls take a few bytes each, since there may be a million. `ResultCollection` brings the readings of its results together: one result for each call, by its key.
+`ResultCollection` brings the readings of its results together: one result for each call, by its key.
 """
 
 import asyncio
 import json
 import time
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +25,6 @@ from tidepool.storage.purchases import Address, ProviderBatchBook, Surplus, Surp
 from tidepool.storage.states import FinishReason, ProviderBatchPhase, Source, batch_number_of, sequence_number_of
 from tidepool.storage.text import storable
 
-KEY_BYTES = 16
-
 
 def custom_id(order_id: str, key: str) -> str:
     """A call's id at the provider: any single one of them tells which provider batch it belongs to."""
@@ -38,31 +35,6 @@ def split_custom_id(name: str) -> tuple[str, str]:
     """(id of its provider batch, key) in the id of a result."""
     order_id, _, key = name.rpartition("_")
     return order_id, key
-
-
-class CallNames:
-    """The ids of all calls of a provider batch."""
-
-    __slots__ = ("_keys", "_order_id")
-
-    def __init__(self, order_id: str, keys: Iterable[str]) -> None:
-        self._order_id = order_id
-        self._keys = b"".join(sorted(map(bytes.fromhex, keys)))
-
-    def __len__(self) -> int:
-        return len(self._keys) // KEY_BYTES
-
-    def __getitem__(self, place: int) -> bytes:
-        return self._keys[place * KEY_BYTES : (place + 1) * KEY_BYTES]
-
-    def __contains__(self, name: object) -> bool:
-        order_id, key = split_custom_id(str(name))
-        try:
-            digest = bytes.fromhex(key)
-        except ValueError:
-            return False
-        place = bisect_left(self, digest)
-        return order_id == self._order_id and place < len(self) and self[place] == digest and key == digest.hex()
 
 
 SMALL_REMAINDER = 10

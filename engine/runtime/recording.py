@@ -287,15 +287,10 @@ class ReplyWatch:
         self._cut[kind] += 1
         cut, calls = self._cut[kind], self._context.ledger.tally.by_model[call.model]
         if cut >= LEAST and cut > FEW * calls:
-            replies = f"{cut:,} of {calls:,} replies of {call.model}"
-            limit = f"reached their length limit of {call.max_tokens:,} tokens"
-            if call.form and call.form != "query":  # no study sets their limit
-                words = f"{replies}, asked for a {call.form}, {limit}: where it came too late, it is missing"
-                advice = "choose a model that is brief, or raise max_reasoning_tokens where it reasons"
-            else:
-                words = f"{replies} {limit}, so what they say is incomplete"
-                advice = "raise max_tokens, or max_reasoning_tokens where the model reasons"
-            self._warn_once(call, f"cut {call.form}", f"{words}: {advice}.")
+            form = f", asked for a {call.form}," if call.form else ""
+            words = f"{cut:,} of {calls:,} replies of {call.model}{form} reached their length limit of {call.max_tokens:,} tokens"
+            advice = "raise max_tokens, or max_reasoning_tokens where the model reasons"
+            self._warn_once(call, f"cut {call.form}", f"{words}, so what they say is incomplete: {advice}.")
 
     def _warn_once(self, call: Call, what: str, words: str) -> None:
         if (call.model, what) not in self._warned:

@@ -21,13 +21,13 @@ from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.batch_lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.provider_batch import (
-    CallNames,
     OpenJobs,
     ProviderBatch,
     ResultHandler,
     ResultStatus,
     Settlement,
     content_hash,
+    custom_id,
     is_small,
     order_id,
     split,
@@ -117,7 +117,7 @@ class BatchAssembly:
     def _ticket(
         self, name: str, content: str, keys: list[str], wave: int, created_at: float = 0.0
     ) -> ProviderBatchTicket:
-        names = CallNames(name, keys)
+        names = frozenset(custom_id(name, key) for key in keys)
         return ProviderBatchTicket(name, content, len(keys), created_at, self._batch_id, wave, names)
 
 
@@ -523,7 +523,9 @@ class BatchScheduler:
                 self.jobs.close(job, ProviderBatchPhase.LOST)
                 continue
             self.jobs.add(job)
-            if not job.is_over or job.abandoned:
+            if stored.given_up:
+                self._start(self._give_up_job(job))
+            elif not job.is_over or job.abandoned:
                 job.life = self._start(self._resume_job(job, lifecycle))
             else:
                 self.jobs.close(job, ProviderBatchPhase.COLLECTED)

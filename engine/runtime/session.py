@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.sections import FrozenConfig, as_overrides, limit_change
-from tidepool.engine.errors import FileError, RunError, TidepoolError, UsageError
+from tidepool.engine.errors import FileError, TidepoolError, UsageError
 from tidepool.engine.events import CallsExpected, Listener, ProvidersRest, TransportPlanned
 from tidepool.engine.runtime.accounts import Account, Budget, OpenAccounts
 from tidepool.engine.runtime.batch_run import BatchRun
@@ -218,15 +218,6 @@ class SessionOutcome:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionVerdict:
-    """What the file says of a batch when nobody runs it any more."""
-
-    status: BatchStatus
-    reason: str | None = None
-    stop_code: StopCode | None = None
-
-
 @dataclass
 class RunningBatch:
     """A batch that is taken up: its study, and who listens."""
@@ -255,16 +246,16 @@ class RunningBatch:
         return frozenset(model.partition(":")[0] for model in self.config.models())
 
 
-def verdict(outcome: SessionOutcome, *, calls: int, completed: int, failed: int) -> SessionVerdict:
-    """A batch's state after a turn, by what stopped it and how many of its calls and units there are."""
+def verdict(
+    outcome: SessionOutcome, *, calls: int, completed: int, failed: int
+) -> tuple[BatchStatus, str | None, StopCode | None]:
+    """What the file says of a batch after a turn, by what stopped it and how many of its calls and units there are: status,
+    reason and code."""
     if (stop := outcome.stop) is not None:
         began = stop.fault is None or calls
-        return SessionVerdict(BatchStatus.INTERRUPTED if began else BatchStatus.FAILED, stop.reason, stop.code)
-    if not failed:
-        status = BatchStatus.COMPLETED
-    else:
-        status = BatchStatus.PARTIAL if completed else BatchStatus.FAILED
-    return SessionVerdict(status, outcome.reason, StopCode.RULE if outcome.reason else None)
+        return BatchStatus.INTERRUPTED if began else BatchStatus.FAILED, stop.reason, stop.code
+    status = BatchStatus.COMPLETED if not failed else BatchStatus.PARTIAL if completed else BatchStatus.FAILED
+    return status, outcome.reason, StopCode.RULE if outcome.reason else None
 
 
 class Session:
@@ -480,10 +471,8 @@ class Session:
             return Stop(StopCode.FAULT, fault=fault)
         if all_runs.done():
             if error := all_runs.exception():
-                self._context.ledger.log("error", f"Stopping: {_fault_of(error)}")
-                await self._drain()
-                await self._halt(cancel_batches=False)
-                return Stop(StopCode.FAULT, fault=_fault_of(error))
+                self._context.fail(error)
+                return await self._close(all_runs, stop_request)
             await self._scheduler.finish()
             return None
         stop = stop_request.result()
@@ -535,12 +524,3 @@ def _retrieve_error(all_runs: "asyncio.Future[Any]") -> None:
     """Whoever stops a run cancels its batches: asyncio is not to tell of that as of an error that nobody saw."""
     if not all_runs.cancelled():
         all_runs.exception()
-
-
-def _fault_of(error: BaseException) -> TidepoolError:
-    """What a study's own coroutine raised."""
-    if isinstance(error, TidepoolError):
-        return error
-    fault = RunError(f"{type(error).__name__}: {error}")
-    fault.__cause__ = error
-    return fault

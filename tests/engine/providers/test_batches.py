@@ -7,9 +7,9 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
-from tidepool.engine.abandoning import give_up
 from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.session import RunControl
+from tidepool.storage.batches import give_up_later
 from tidepool.storage.states import StopCode
 
 from .conftest import MODELS, Talks
@@ -172,19 +172,17 @@ async def test_a_stopped_study_leaves_or_cancels_its_batch_and_resume_takes_it_u
 
 
 @BOTH
-async def test_given_up_while_nobody_runs_it_its_answers_wait_for_the_resume(
+async def test_given_up_while_nobody_runs_it_the_resume_keeps_its_answers(
     emulator: Emulator, talks: Talks, provider: str
 ) -> None:
     emulator.set_faults(provider, batch_polls=3)
     control = RunControl()
     talks.events = _When("state", "in_progress", lambda: control.stop_for(StopCode.STOPPED))
     await ordered(talks, provider, messages=1, control=control)
-    remote_id = query(talks.database, "SELECT remote_id FROM provider_batch")[0][0]
-    given_up = await give_up(talks.database, "last", remote_id)
-    assert given_up.outcome == "kept" and 0 < given_up.answers < 40
+    give_up_later(talks.database, query(talks.database, "SELECT id FROM provider_batch")[0][0])
     summary = await talks.resume()
     assert summary["status"] == "completed" and summary["calls"]["bought"] == len(emulator.purchases) == 40
-    assert any("was given up" in line for line in log_of(talks.database, summary["batch_id"]))
+    assert any("Giving up the provider batch" in line for line in log_of(talks.database, summary["batch_id"]))
 
 
 class _When(list[Any]):

@@ -20,7 +20,6 @@ from tests.engine.trust.studies import game, lab, openai_at, requests
 from tests.support.command import ROOT, Tidepool
 from tests.support.state import change, query
 from tests.tui.persons import batch_status, opened, screen_text, until, until_seen
-from tidepool.engine.abandoning import give_up
 from tidepool.engine.api.app import PATH, create_app
 from tidepool.engine.api.auth import TokenAuth
 from tidepool.engine.api.runs import Runs
@@ -116,8 +115,8 @@ async def test_a_provider_batch_that_only_a_file_names_is_not_cancelled(database
         "content_hash, reservation_usd, created_at) VALUES ('o1', 1, 'openai', '', 'f', 'batch_1', 0, 'created', '[]', 1, 1, '', 0, 1)",
     )
     machine("there")
-    with pytest.raises(NotTrusted, match=f"tidepool trust add {batch_id}"):
-        await give_up(database, batch_id, "batch_1")
+    with pytest.raises(NotTrusted, match=f"trust add {batch_id}"):
+        await resume_batch(batch_id, database)
     question = question_about(database, batch_id)
     assert question and ("waits", "for 1 provider batch in your account, which it may cancel") in question.rows()
 

@@ -1,9 +1,9 @@
 """Commands that change what is in the file or steer a run: stop, pause, continue, limits, orders, delete, trust."""
 
 import argparse
-import asyncio
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
@@ -13,7 +13,7 @@ from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.gate import adopt, servers_of
 from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage.batches import find_batch
+from tidepool.storage.batches import find_batch, give_up_later, holding, is_running, progress_of
 from tidepool.storage.file import reading
 from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
 from tidepool.storage.studies import delete_any, leading_batch, steer_any, study_of
@@ -65,14 +65,8 @@ MOST = 100_000
 WHOLE = 200
 """columns, however narrow the terminal: ids are there to be copied"""
 RIGHT = ("wave", "calls", "age", "reserved")
-OUTCOMES = {
-    "told": "The process that runs the batch gives it up, and asks its calls again: `tidepool log {batch}` tells.",
-    "kept": "It was given up. {answers} answers that it had finished are used when the batch is resumed; the rest is "
-    "asked again then.",
-    "cancelled": "It was given up and had no answers: its calls are asked again when the batch is resumed.",
-    "lost": "It was given up without being seen to end, so its provider may charge it: its calls are asked again when "
-    "the batch is resumed.",
-}
+TOLD = "The process that runs the batch gives it up, and asks its calls again: `tidepool log {batch}` tells."
+LATER = "It is given up when the batch is resumed: what it has finished by then is used, and the rest is asked again."
 
 
 def add_orders_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -142,11 +136,10 @@ def _cells(order: ProviderBatchLine) -> dict[str, str]:
 
 
 def _give_up(options: argparse.Namespace) -> int:
-    from tidepool.engine.abandoning import find_order, give_up
-
     with reading(options.db) as connection:
-        leading = leading_batch(connection, options.batch)
-    batch_id, order = find_order(options.db, leading, options.give_up)
+        batch = find_batch(connection, leading_batch(connection, options.batch))
+        running = is_running(options.db, batch, progress_of(connection, batch["number"]))
+        order = _find_order(batch["id"], order_lines(connection, batch["number"], most=MOST), options.give_up)
     name = one_line(order.remote_id or order.id)
     if not options.yes:
         if not sys.stdin.isatty():
@@ -155,10 +148,28 @@ def _give_up(options: argparse.Namespace) -> int:
         if not agreed(text):
             echo("kept")
             return 0
-    abandoned = asyncio.run(give_up(options.db, batch_id, order.id))
-    text = OUTCOMES[abandoned.outcome].format(batch=batch_id, answers=f"{abandoned.answers:,}")
-    data = {"batch_id": batch_id, "order": _as_json(order), "outcome": abandoned.outcome, "answers": abandoned.answers}
-    return reply(options, {**data, "message": text}, f"{name}: {text}")
+    if running:
+        steer_any(options.db, batch["id"], "give up", {"order": order.id})
+    else:
+        with holding(options.db, batch["id"]):
+            give_up_later(options.db, order.id)
+    text = TOLD.format(batch=batch["id"]) if running else LATER
+    outcome = "told" if running else "later"
+    data = {"batch_id": batch["id"], "order": _as_json(order), "outcome": outcome, "message": text}
+    return reply(options, data, f"{name}: {text}")
+
+
+def _find_order(batch_id: str, orders: Sequence[ProviderBatchLine], reference: str) -> ProviderBatchLine:
+    """By its id at the provider or here, or a unique beginning of one."""
+    hint = f"`tidepool orders {batch_id}` shows those there are."
+    matches = [one for one in orders if reference and f" {one.id} {one.remote_id or ''}".count(f" {reference}")]
+    if not matches:
+        raise NotFound(f"Batch {batch_id} has no provider batch {reference!r}. {hint}")
+    if len(matches) > 1:
+        raise NotFound(f"{reference!r} fits several provider batches: give more of the id. {hint}")
+    if not matches[0].open:
+        raise NotFound(f"The provider batch {reference!r} is {matches[0].state}: there is nothing to give up.")
+    return matches[0]
 
 
 # -- delete ------------------------------------------------------------------------------------------------------------
