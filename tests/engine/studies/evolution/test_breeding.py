@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, apply_rewrite, breed, make_new
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, make_new
 from tidepool.engine.studies.evolution.fitness import Rates
 from tidepool.engine.studies.evolution.genome import Genome, seed_genomes, segment_pool
 from tidepool.engine.studies.evolution.variation import CROSSOVERS, SELECTIONS, Material
@@ -35,15 +35,6 @@ def test_no_child_repeats_a_prompt_that_is_known_unless_a_model_will_rewrite_it(
     prompts = [child.genome.prompt for child in bred if child.rewrite is None]
     assert len(set(prompts)) == len(prompts)
     assert not set(prompts) & {"Known already.", *(genome.prompt for genome in POPULATION)}
-
-
-def test_a_rewritten_child_names_the_rewrite() -> None:
-    mother = Genome(("Think.",))
-    copied = Child(mother.child(mother.segments, "copy", 1), "reflect")
-    crossed = Child(mother.child(mother.segments, "uniform", 1), "shorten")
-    assert apply_rewrite(copied, ["Check."]).operator == "reflect"
-    assert apply_rewrite(crossed, ["Check."]).operator == "uniform+shorten"
-    assert apply_rewrite(crossed, ["Check."]).prompt == "Check."
 
 
 def test_a_child_whose_rewrite_came_to_nothing_is_changed_without_a_model() -> None:

@@ -84,32 +84,12 @@ async def test_where_everything_is_solved_gepa_stops_by_itself(tmp_path: Path) -
     assert summary["statistics"]["champion"]["accuracy"] == 1.0
 
 
-async def test_a_mutator_that_never_answers_leaves_the_seeds_and_collapses_nothing(tmp_path: Path) -> None:
-    config = study(strategy="gepa", service="live", simulated={"fatal_rate": 0.9}, seed=3, max_generations=2)
-    summary = await run(config, tmp_path / "study.db")
-    assert summary["reason"] == "max_generations"
-    assert summary["statistics"]["champion"]["operator"] in {"seed", "reflect"}
-
-
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gepa", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError) as raised:
         require_extra()
     assert str(raised.value) == NEEDS_EXTRA and "\n" not in NEEDS_EXTRA
-
-
-async def doubled(question: int) -> int:
-    await asyncio.sleep(0)
-    return 2 * question
-
-
-async def test_what_goes_wrong_in_the_thread_is_raised_in_the_study() -> None:
-    def work(ask: Ask) -> None:
-        raise LookupError(ask(1))
-
-    with pytest.raises(LookupError, match="2"):
-        await lead(work, doubled)
 
 
 @pytest.mark.parametrize("how", ["cancelled", "failed"])

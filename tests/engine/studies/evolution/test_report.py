@@ -1,7 +1,6 @@
 """Reports, methods and the genealogy of an evolution."""
 
 import json
-import sqlite3
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -12,10 +11,8 @@ from scipy import stats
 from tests.engine.studies.evolution.running import run, study
 from tests.support.command import Tidepool
 from tests.support.state import query
-from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.reports.blocks import Table, text_of
-from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.engine.studies.evolution.results import EvolutionResults
 
@@ -46,22 +43,6 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
         if isinstance(one, Table) and "never used for selection" in one.title
     ]
     assert text_of(finalists.rows[0][finalists.columns.index("missing")]) == "45.6 %", "beside what is held out"
-
-
-STATISTICS: dict[str, Any] = {"generations": [], "genomes": {"total": 0, "missing": None}, "search_calls": 0}
-
-
-def told(statistics: dict[str, Any] | None = None, **settings: Any) -> str:
-    config = StoredConfig(json.dumps({"evolution": EvolutionSettings(**settings).model_dump()}))
-    found = EvolutionResults().methods({}, config, {**STATISTICS, **(statistics or {})}, sqlite3.connect(":memory:"))
-    return " ".join((*found.design, *found.measures, *found.analysis))
-
-
-def test_where_a_prompt_stands_and_how_replies_are_marked_are_told() -> None:
-    assert "A prompt was the system prompt with which" in told()
-    assert "A prompt was the message around the question" in told(seed_prompts=["Solve: {question}"])
-    assert "where the label that it commits to was the expected one" in told(task="label", labels=["a", "b"])
-    assert "numbers to within 0.001 and 1 %" in told(task="number")
 
 
 def member(name: str, generation: int, *parents: str) -> Member:

@@ -147,12 +147,6 @@ def test_a_long_expected_answer_is_not_quoted_either() -> None:
     )
 
 
-def test_placeholders_are_kept() -> None:
-    careful = Guard((Problem("Six times seven?", "42"),))
-    assert careful.refuses("Think. The answer is 42.", "Think.") == "answer"
-    assert careful.refuses("Think about it.", "Think: {question}") == "placeholder"
-
-
 @pytest.mark.parametrize("name", SETS)
 def test_no_sentence_that_comes_with_tidepool_is_refused(name: str) -> None:
     problems = problem_set(name, 100, 20, seed=3).training

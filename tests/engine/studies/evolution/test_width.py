@@ -9,8 +9,6 @@ from tidepool.engine.config.sections import Service
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.width import (
     DYNAMIC_CONCURRENT,
-    Pace,
-    pace_of,
     with_limits,
     with_sizes,
 )
@@ -39,32 +37,6 @@ def settled(**settings: Any) -> EvolutionSettings:
 def test_a_preset_is_what_the_contract_says(preset: str, sizes: tuple[int, ...]) -> None:
     found = settled(preset=preset)
     assert tuple(getattr(found, name) for name in SIZES) == sizes
-
-
-def test_a_key_written_out_wins_over_the_preset() -> None:
-    found = settled(preset="conservative", max_concurrent_genomes=9, rate_limit_per_minute=0)
-    assert (found.max_concurrent_genomes, found.rate_limit_per_minute, found.async_batch_size) == (9, 0, 10)
-
-
-@pytest.mark.parametrize(
-    ("settings", "gathers", "pace"),
-    [
-        ({}, False, (5, 10)),
-        ({}, True, (None, None)),
-        ({"dynamic": True}, False, (None, None)),
-        ({"enable_async_evaluation": False}, False, (1, 1)),
-        ({"genome_batch_size": 2}, False, (2, 10)),
-        ({"async_batch_size": 3, "samples": 2}, False, (5, 6)),
-        (
-            {"async_batch_size": 1, "models": ["simulated:solver", "simulated:solver-small"]},
-            False,
-            (5, 2),
-        ),
-    ],
-    ids=str,
-)
-def test_a_group_bounds_what_is_under_way(settings: dict[str, Any], gathers: bool, pace: Pace) -> None:
-    assert pace_of(settled(**settings), gathers=gathers) == pace
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -7,16 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.mutation.queries import Query, builtin_queries, load_queries, split_queries
-
-
-def test_the_built_in_set_has_many_everyday_questions_of_several_kinds() -> None:
-    queries = builtin_queries()
-    kinds = Counter(query.kind for query in queries)
-    assert len(queries) >= 120
-    assert len(kinds) >= 5
-    assert min(kinds.values()) >= 20
-    assert all(4 <= len(query.reference.split()) <= 30 for query in queries)
+from tidepool.engine.studies.mutation.queries import Query, load_queries, split_queries
 
 
 def test_a_file_of_queries_is_read(tmp_path: Path) -> None:
@@ -45,11 +35,6 @@ def test_a_wrong_file_is_refused_with_the_place_and_the_reason(text: str, word: 
     with pytest.raises(UsageError, match=word.replace("?", r"\?")) as refused:
         load_queries(str(path))
     assert str(refused.value).startswith(str(path))
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        load_queries(str(tmp_path / "none.jsonl"))
 
 
 def test_references_may_be_missing_where_no_reward_needs_them(tmp_path: Path) -> None:

@@ -1,35 +1,16 @@
 """Encoders and rewards."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from tidepool.engine.call import packed_vectors
 from tidepool.engine.studies.mutation.rewards import (
-    HashingEncoder,
     is_refusal,
     judge_prompt,
     keyword,
     read_judgement,
     read_vectors,
 )
-
-
-def test_the_encoding_does_not_depend_on_the_hash_seed_of_the_process() -> None:
-    program = "from tidepool.engine.studies.mutation.rewards import HashingEncoder; print(HashingEncoder().encode(['a red fox'])[0].tolist())"
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-            text=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert printed == {f"{HashingEncoder().encode(['a red fox'])[0].tolist()}\n"}
 
 
 def test_vectors_of_a_model_are_read_and_brought_to_length_one() -> None:

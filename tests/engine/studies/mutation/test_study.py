@@ -232,16 +232,3 @@ def test_a_file_is_found_beside_the_config_and_else_in_the_working_folder(
         (place / "own.jsonl").write_text("\n".join(lines))
         taken = freeze(config_from(data, folder=tmp_path), tmp_path / "none.db").settings.model_dump()["query_list"]
         assert taken[0]["query"] == f"{word} 0?"
-
-
-async def test_a_budget_stops_training_and_a_resume_ends_in_the_same_policy(tmp_path: Path) -> None:
-    priced_calls = {"price_input": 100.0, "price_output": 100.0}
-    whole = await run_batch(mutation(simulated=priced_calls), tmp_path / "whole.db")
-    poor = mutation(simulated=priced_calls)
-    poor = poor.model_copy(update={"service": poor.service.model_copy(update={"budget_usd": whole["cost_usd"] / 3})})
-    stopped = await run_batch(poor, tmp_path / "poor.db")
-    assert (stopped["status"], stopped["reason"]) == ("interrupted", "budget")
-    assert stopped["cost_usd"] <= whole["cost_usd"] / 3
-    resumed = await resume_batch("last", tmp_path / "poor.db", overrides=["service.budget_usd=0.0"])
-    assert resumed["status"] == "completed" and resumed["cost_usd"] == pytest.approx(whole["cost_usd"])
-    assert policy_of(tmp_path / "poor.db") == policy_of(tmp_path / "whole.db")

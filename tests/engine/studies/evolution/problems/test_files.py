@@ -38,13 +38,6 @@ def test_parquet_says_the_same(tmp_path: Path) -> None:
     assert everything(taken(tmp_path, "a.parquet")) == TWO
 
 
-def test_cells_that_a_table_would_compute_and_words_of_markup_are_text(tmp_path: Path) -> None:
-    written(tmp_path, "a.csv", 'question,answer,note\n"=SUM(A1:A9)",@x,=1+1\n[bold]{x}[/foo],-3,<b>\n')
-    found = taken(tmp_path, "a.csv")
-    assert everything(found) == {"=SUM(A1:A9)": "@x", "[bold]{x}[/foo]": "-3"}
-    assert {one.fields["note"] for one in (*found.training, *found.validation)} == {"=1+1", "<b>"}
-
-
 ONE = '{"question": "a", "answer": "1"}\n'
 HOSTILE: dict[str, tuple[str, object, str]] = {
     "no JSON": ("a.jsonl", ONE + "{", "a.jsonl, line 2: not JSON"),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.studies.evolution.problems.taking import config, everything, refusal, taken, written
 from tidepool.engine.config.freezing import load_frozen
-from tidepool.engine.studies.evolution.inputs import fold_question, problems_of, settings_of
+from tidepool.engine.studies.evolution.inputs import fold_question, settings_of
 from tidepool.engine.studies.study import study_from
 
 ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
@@ -94,11 +94,6 @@ def test_a_place_counts_from_0_and_choices_that_the_question_shows_are_not_shown
     assert everything(taken(tmp_path, task="choice")) == shown
 
 
-def test_choices_that_nobody_asked_for_are_told(tmp_path: Path) -> None:
-    written(tmp_path, "all.jsonl", [{"question": q, "answer": "A", "choices": ["x", "y"]} for q in "qr"])
-    assert 'task = "choice" does both' in taken(tmp_path).notes[0]
-
-
 def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: Path) -> None:
     for name, answers in (("all.jsonl", ["spam", "Ham"]), ("test.jsonl", ["eggs", "ham"])):
         written(tmp_path, name, [{"question": f"{name} {one}", "answer": one} for one in answers])
@@ -162,12 +157,3 @@ def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> Non
 )
 def test_questions_are_the_same_whatever_their_case_spacing_and_punctuation(one: str, other: str, same: bool) -> None:
     assert (fold_question(one) == fold_question(other)) is same
-
-
-def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:
-    written(tmp_path, "all.jsonl", [{**row, "source": {"page": 3}} for row in ROWS])
-    frozen = config(tmp_path)
-    (tmp_path / "all.jsonl").unlink()
-    again = load_frozen(frozen.to_json())
-    assert problems_of(again) == problems_of(frozen)
-    assert problems_of(again).training[0].fields == {"source": {"page": 3}}
