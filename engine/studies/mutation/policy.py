@@ -4,8 +4,7 @@ A trained policy is a normaliser and a few dense layers with tanh between them, 
 layer, PPO's has three (two hidden ones of 64). So evaluating a policy file needs no PyTorch. The normaliser divides by the root
 of (a value's own variance + the mean variance): a cell that almost never moves is not blown up into the loudest one.
 
-The file has its arrays as safetensors, and what they are as JSON, inside the file and readable beside it. Never a pickle, which
-would run a stranger's code. A file from a stranger is data: it is bounded in size, its arrays must be finite numbers that fit
+The file has its arrays as safetensors, with a description as JSON in its metadata. Never a pickle, which would run a stranger's code. A file from a stranger is data: it is bounded in size, its arrays must be finite numbers that fit
 together, and it is refused with a clear word otherwise.
 """
 
@@ -154,16 +153,6 @@ class SavedPolicy:
     policy: TrainedPolicy
 
 
-def policy_paths(path: Path) -> tuple[Path, Path]:
-    """PATH with the ending .safetensors, and with .json for its description beside it."""
-    stem = path.with_suffix("") if path.suffix in (".safetensors", ".json") else path
-    return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
-
-
-def policy_description(card: PolicyCard) -> str:
-    return json.dumps(_describe(card), indent=2) + "\n"
-
-
 def policy_bytes(saved: SavedPolicy) -> bytes:
     from safetensors.numpy import save
 
@@ -171,25 +160,20 @@ def policy_bytes(saved: SavedPolicy) -> bytes:
     for number, layer in enumerate(saved.policy.layers):
         arrays[f"layer{number}.weights"] = np.ascontiguousarray(layer.weights, dtype=np.float64)
         arrays[f"layer{number}.bias"] = np.ascontiguousarray(layer.bias, dtype=np.float64)
-    return save(arrays, metadata={FORMAT: json.dumps(_describe(saved.card))})
-
-
-def _describe(card: PolicyCard) -> dict[str, Any]:
-    return {"format": FORMAT, "version": VERSION, **asdict(card)}
+    described = {"format": FORMAT, "version": VERSION, **asdict(saved.card)}
+    return save(arrays, metadata={FORMAT: json.dumps(described)})
 
 
 def load_policy(path: Path) -> SavedPolicy:
-    """From the .safetensors file, or from the .json beside it."""
-    arrays = policy_paths(path)[0] if path.suffix == ".json" else path
     try:
-        check_file(arrays, _LARGEST_FILE)
-        content = arrays.read_bytes()
+        check_file(path, _LARGEST_FILE)
+        content = path.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"{arrays if path.exists() else path}: cannot read the policy ({error.strerror or error}). mutation.policy names a file "
+            f"{path}: cannot read the policy ({error.strerror or error}). mutation.policy names a file "
             "written by `tidepool export BATCH --format policy`."
         ) from None
-    return read_policy(content, str(arrays))
+    return read_policy(content, str(path))
 
 
 def read_policy(content: bytes, source: str) -> SavedPolicy:
@@ -265,9 +249,9 @@ def export_policy(order: ExportRequest) -> list[Path]:
         content = base64.b64decode(policy["safetensors"])
     except (ValueError, TypeError, KeyError):
         raise NotFound(f"The policy that batch {batch['id']} holds cannot be read: its file was changed.") from None
-    saved = read_policy(content, f"batch {batch['id']}")
-    arrays, description = policy_paths(order.file(".safetensors"))
-    with finished_together(arrays.parent) as scratch:
-        (scratch / arrays.name).write_bytes(content)
-        (scratch / description.name).write_text(policy_description(saved.card), encoding="utf-8")
-    return [arrays, description]
+    read_policy(content, f"batch {batch['id']}")
+    path = order.file(".safetensors")
+    path = path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
+    with finished_together(path.parent) as scratch:
+        (scratch / path.name).write_bytes(content)
+    return [path]

@@ -19,10 +19,9 @@ AT_ONCE = "[providers.simulated]\nfatal_rate = 0.02\n"
 async def test_a_policy_is_taken_out_and_tested_on_queries_it_never_saw(tidepool: Tidepool, tmp_path: Path) -> None:
     trained = await run_batch(load_config(written(tmp_path)), tidepool.database)
     done = tidepool("export", "last", "--format", "policy", "-o", str(tmp_path / "best"))
-    assert done.stdout.split() == [str(tmp_path / "best.safetensors"), str(tmp_path / "best.json")]
-    card = json.loads((tmp_path / "best.json").read_text())
-    assert (card["learner"], card["env_steps"]) == ("bandit", 64)
-    assert load_policy(tmp_path / "best.safetensors").policy.normaliser.count > 0
+    assert done.stdout.split() == [str(tmp_path / "best.safetensors")]
+    saved = load_policy(tmp_path / "best.safetensors")
+    assert (saved.card.learner, saved.card.env_steps) == ("bandit", 64) and saved.policy.normaliser.count > 0
 
     tested = tidepool.json("--run", str(written(tmp_path, policy="best.safetensors")))
     assert tested["statistics"]["updates"] == [] and tested["statistics"]["baselines"] == {}
@@ -36,7 +35,7 @@ async def test_a_policy_is_taken_out_and_tested_on_queries_it_never_saw(tidepool
 
 async def test_a_policy_that_does_not_fit_the_study_is_refused(database: Path, tmp_path: Path) -> None:
     await run_batch(mutation(), database)
-    arrays, _ = export_batch(database, "last", "policy", tmp_path / "best")
+    (arrays,) = export_batch(database, "last", "policy", tmp_path / "best")
     learnt = {e["query"]: e["reference"] for e in episodes(database) if e["type"] == "training"}
     lines = [json.dumps({"query": text, "reference": reference}) for text, reference in learnt.items()]
     (tmp_path / "known.jsonl").write_text("\n".join(lines))

@@ -22,8 +22,6 @@ from tidepool.engine.studies.mutation.policy import (
     TrainedPolicy,
     load_policy,
     policy_bytes,
-    policy_description,
-    policy_paths,
     read_policy,
 )
 
@@ -60,15 +58,11 @@ def _saved(layers: tuple[int, ...] = (4,), card: PolicyCard | None = None) -> Sa
 @pytest.mark.parametrize("layers", [(), (4,), (64, 64)])
 def test_a_policy_survives_being_written_and_read(tmp_path: Path, layers: tuple[int, ...]) -> None:
     saved = _saved(layers)
-    arrays, description = policy_paths(tmp_path / "trained")
-    arrays.write_bytes(policy_bytes(saved))
-    description.write_text(policy_description(saved.card))
+    (tmp_path / "trained.safetensors").write_bytes(policy_bytes(saved))
     rows = np.random.default_rng(2).normal(size=(6, SIZE)).astype(np.float32)
-    for path in (arrays, description):
-        again = load_policy(path)
-        assert again.card == saved.card
-        assert (again.policy.preferences(rows) == saved.policy.preferences(rows)).all()
-    assert json.loads(description.read_text())["operators"] == list(OPERATOR_NAMES)
+    again = load_policy(tmp_path / "trained.safetensors")
+    assert again.card == saved.card
+    assert (again.policy.preferences(rows) == saved.policy.preferences(rows)).all()
 
 
 def test_a_missing_file_is_told_with_what_to_do(tmp_path: Path) -> None:
