@@ -144,20 +144,6 @@ def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
     return sorted(placed, key=lambda genome: (-placed[genome], genome))[:keep]
 
 
-def comparable(scores: Sequence[float | None], replies: Sequence[int]) -> list[float]:
-    """Scores that can be compared whether they rest on few replies or on many: doubt draws them to the mean.
-
-    Few replies make extreme scores, high and low; without this the lucky would be the elite. A genome that is
-    unknown counts as an average one.
-    """
-    known = [score for score in scores if score is not None]
-    mean = fmean(known) if known else 0.0
-    return [
-        mean if score is None else (count * score + DOUBT * mean) / (count + DOUBT)
-        for score, count in zip(scores, replies, strict=True)
-    ]
-
-
 @dataclass(slots=True)
 class Candidate:
     genome: Genome
@@ -426,5 +412,16 @@ class Evaluator:
 
 
 def _comparable(candidates: Sequence[Candidate]) -> list[float]:
-    replies = [candidate.fitness.replies if candidate.fitness else 0 for candidate in candidates]
-    return comparable([candidate.total for candidate in candidates], replies)
+    """Scores that can be compared whether they rest on few replies or on many: doubt draws them to the mean.
+
+    Few replies make extreme scores, high and low; without this the lucky would be the elite. A genome that is
+    unknown counts as an average one.
+    """
+    known = [one.fitness for one in candidates if one.fitness]
+    mean = fmean(fitness.total for fitness in known) if known else 0.0
+    return [
+        (one.fitness.replies * one.fitness.total + DOUBT * mean) / (one.fitness.replies + DOUBT)
+        if one.fitness
+        else mean
+        for one in candidates
+    ]

@@ -17,12 +17,12 @@ from typing import Any
 from tidepool.engine.call import expected_tokens
 from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.inference.intervals import Interval, wilson
+from tidepool.engine.studies.evolution.breeding import SEED, seeds_of
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
 from tidepool.engine.studies.evolution.fitness import Replies, mean_metrics
 from tidepool.engine.studies.evolution.grader import Marks, Paper
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.records import by_problem_contrast
-from tidepool.engine.studies.evolution.strategies import SEED, seeds_of
 from tidepool.engine.studies.evolution.variation import elites
 
 LEVEL = 0.05

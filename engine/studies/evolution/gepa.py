@@ -25,14 +25,13 @@ from typing import Any, cast
 from tidepool.engine.call import seed_of
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.breeding import Breeding, reflected, rewrite_by_model
+from tidepool.engine.studies.evolution.breeding import Breeding, founders, material_of, reflected, rewrite_by_model
 from tidepool.engine.studies.evolution.evaluator import Candidate, Evaluator
 from tidepool.engine.studies.evolution.final_test import by_problem, score
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import Marks
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import FailedProblem
-from tidepool.engine.studies.evolution.strategies import founders, material_of
 
 MINIBATCH = 3
 """problems of a reflection, as GEPA has it by default"""

@@ -18,7 +18,7 @@ from tidepool.engine.runtime.plans import (
     merged,
     reasoning_notes,
 )
-from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGMENTS, Breeding
+from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGMENTS, Breeding, material_of, seeds_of
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Numbering, calls_in, rungs
 from tidepool.engine.studies.evolution.final_test import seed_rungs
@@ -33,7 +33,6 @@ from tidepool.engine.studies.evolution.rewrites import (
     FailedProblem,
     rewrite_request,
 )
-from tidepool.engine.studies.evolution.strategies import material_of, seeds_of
 from tidepool.engine.studies.evolution.tasks.judge import MOST_TOKENS as JUDGE_TOKENS
 from tidepool.engine.studies.evolution.tasks.judge import judge_request, judge_system
 from tidepool.engine.studies.evolution.tasks.scorer import code_of

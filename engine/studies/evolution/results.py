@@ -169,7 +169,7 @@ class EvolutionResults(Results):
         if settings.get("random_baseline"):
             extra.append("A random search with as many calls was compared with the champion in the same way.")
         return KindMethods(
-            design=(*_design(settings), *_course(statistics)),
+            design=tuple(_design(settings, statistics)),
             measures=(
                 f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1.",
                 _marking(settings),
@@ -348,7 +348,7 @@ def _drawn(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Ite
 # -- methods -----------------------------------------------------------------------------------------------------
 
 
-def _design(settings: Mapping[str, Any]) -> Iterator[str]:
+def _design(settings: Mapping[str, Any], statistics: Statistics) -> Iterator[str]:
     seeds = settings.get("seed_prompts")
     origin = counted(len(seeds), "seed prompt") + " of our own" if seeds else "the seed prompts that come with Tidepool"
     yield (
@@ -376,6 +376,10 @@ def _design(settings: Mapping[str, Any]) -> Iterator[str]:
     )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
+    yield (
+        f"The search took {counted(len(statistics['generations']), 'generation')} of {counted(statistics['genomes']['total'], 'prompt')} "
+        f"in all, and {counted(statistics['search_calls'], 'call')}."
+    )
 
 
 def _size(settings: Mapping[str, Any], split: str) -> int:
@@ -383,21 +387,6 @@ def _size(settings: Mapping[str, Any], split: str) -> int:
     if frozen := settings.get("frozen"):
         return len(frozen[split])
     return int(settings["max_problems" if split == "training" else "validation_problems"])
-
-
-def _course(statistics: Statistics) -> Iterator[str]:
-    generations, genomes = len(statistics["generations"]), statistics["genomes"]
-    if generations:
-        end = f", and ended by the rule {statistics['stopped_by']}" if statistics.get("stopped_by") else ""
-        yield (
-            f"The search took {counted(generations, 'generation')} of {counted(genomes['total'], 'prompt')} in all, "
-            f"{genomes['distinct_prompts']:,} of them distinct, and {counted(statistics['search_calls'], 'call')}{end}."
-        )
-    if refused := statistics.get("refused_rewrites"):
-        yield (
-            f"{sum(refused.values()):,} of {counted(statistics['rewrites'], 'rewrite')} were refused ({counted_reasons(refused)}); their children "
-            "were mutated without a model."
-        )
 
 
 def _marking(settings: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from tidepool.engine.config.sections import Config
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import Plan
+from tidepool.engine.studies.evolution.breeding import search, search_at_random
 from tidepool.engine.studies.evolution.evaluator import Evaluator, Numbering
 from tidepool.engine.studies.evolution.final_test import best_seed, by_problem, compare, examine, portrait, score
 from tidepool.engine.studies.evolution.gepa import gepa_search, require_extra
@@ -16,7 +17,6 @@ from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, w
 from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.records import ACCURACY, RESULT, VALIDATION, counted_reasons
 from tidepool.engine.studies.evolution.rewrites import ACCEPTED
-from tidepool.engine.studies.evolution.strategies import search, search_at_random
 from tidepool.engine.studies.evolution.tasks.scorer import code_of, find_code, with_code_frozen
 from tidepool.engine.studies.evolution.width import with_limits, with_sizes
 from tidepool.engine.studies.study import Study

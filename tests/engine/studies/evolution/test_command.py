@@ -63,4 +63,4 @@ async def test_an_evolution_killed_in_the_middle_of_a_generation_ends_as_if_it_h
     summary = await resume_batch("last", tidepool.database)
     assert evolved(summary, tidepool.database) == expected
     again = {seed for seed, times in sold_live(batch).items() if times > 1}
-    assert not again & committed and len(again) <= 4, "only calls in flight"
+    assert not again & committed and len(again) <= 8, "only calls in flight, or not committed yet"

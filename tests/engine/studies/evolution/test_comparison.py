@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.reports.blocks import Figure, Words
-from tidepool.engine.results.comparing import compare, comparison_blocks
+from tidepool.engine.results.comparing import compare
 from tidepool.engine.studies.evolution.results import _compared
 from tidepool.tui.command.commands.read import print_comparison
 from tidepool.tui.drawing.text import console
@@ -51,24 +50,3 @@ async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.Capt
     shown = capsys.readouterr().out
     assert ["strategy", "genetic", "random", "reflective"] in [line.split() for line in shown.splitlines()]
     assert f"#1 − #2: {one - other:+.2f} held-out accuracy" in shown and "(two samples)" in shown
-
-
-async def test_one_config_over_several_seeds_is_told_by_its_runs(tmp_path: Path) -> None:
-    database = tmp_path / "study.db"
-    sizes = {"population_size": 4, "max_generations": 2, "max_problems": 6, "validation_problems": 8, "elite_size": 1}
-    ids = [(await run(study(seed=seed, **sizes), database))["batch_id"] for seed in (1, 2, 3)]
-    found = compare(database, ids)
-    (gap,) = found["differences"]
-    champions = [batch["statistics"]["champion"]["validation_accuracy"] for batch in found["batches"]]
-    seeds = [batch["statistics"]["baseline"]["validation_accuracy"] for batch in found["batches"]]
-    assert gap["groups"] == ["genetic", "baseline"] and gap["seeds"] == [1, 2, 3]
-    assert gap["by_seed"] == pytest.approx([ours - theirs for ours, theirs in zip(champions, seeds, strict=True)])
-    assert gap["p_value"] is None and gap["verdict"] == "no verdict from 3 seeds: 5 more of each are needed"
-    blocks = comparison_blocks(found["batches"], found["differences"])
-    told = [block.text for block in blocks if isinstance(block, Words)]
-    assert any("genetic against the best seed prompt, 3 seeds" in text for text in told)
-    assert [block.title for block in blocks if isinstance(block, Figure)] == [
-        "held out %, a dot a seed",
-        "best fitness in training, over seeds",
-        "differences over seeds: held out %",
-    ]

@@ -25,14 +25,6 @@ def test_fitness_is_the_weighted_sum() -> None:
     assert fitness.total == pytest.approx(0.7 * 0.5 + 0.15 * 0.75 + 0.1 * 0.5 + 0.05 * 0.6)
 
 
-def test_what_is_missing_is_not_wrong() -> None:
-    whole = fitness_of([[RIGHT], [WRONG]] * 5, "Think.", 0.5)
-    holed = fitness_of([[RIGHT], [WRONG]] * 5 + [[None]] * 5, "Think.", 0.5)
-    assert whole is not None and holed is not None
-    assert holed.total == whole.total
-    assert (holed.replies, holed.missing) == (10, pytest.approx(1 / 3))
-
-
 @pytest.mark.parametrize(
     ("answered", "agreement"),
     [

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation.environment import (
-    ANSWER,
     JUDGE,
     REWRITE,
     Environments,
@@ -91,20 +89,6 @@ class Scripted:
 
 def _environments(count: int, transport: object, rules: EpisodeRules | None = None, **settings: bool) -> Environments:
     return Environments(count, endless(QUERIES, 1), transport, rules or EpisodeRules(), **settings)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("reward", ["keyword", "similarity", "judge"])
-def test_one_step_of_all_is_one_wave_of_each_stage_and_one_embedding_request(reward: str) -> None:
-    transport = OfflineTransport(1)
-    environments = _environments(16, transport, EpisodeRules(reward=reward))
-    asyncio.run(environments.reset())
-    for _ in range(3):
-        transport.waves.clear()
-        outcome = asyncio.run(environments.step([SHORTEN] * 15 + [NOOP]))
-        stages = [stage for stage, _ in transport.waves]
-        assert stages == [REWRITE, ANSWER, *([JUDGE] if reward == "judge" else []), "embed"]
-        assert transport.waves[0] == (REWRITE, 15)
-        assert all(step is not None and step.reward is not None for step in outcome.steps)
 
 
 def test_an_ended_episode_begins_the_next_in_the_same_step() -> None:

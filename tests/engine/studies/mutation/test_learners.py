@@ -100,14 +100,6 @@ def test_replayed_losses_do_not_stop_a_run_that_is_taken_up_again() -> None:
     assert (player.record.env_steps, player.record.losses.masked_steps) == (100, 400)
 
 
-def test_players_step_in_the_same_waves_and_each_uses_its_own_budget() -> None:
-    environments = _environments()
-    players = [_player(40, 0, 4), _player(100, 4, 4)]
-    asyncio.run(train(environments, players))
-    assert [player.record.env_steps for player in players] == [40, 100]
-    assert environments.steps == 25
-
-
 def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:
     """Answers are lost most often after `ask_for_steps`, which is the best operator of one kind."""
     trials = {
