@@ -60,14 +60,6 @@ FAILURES: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Failure, "description": "The request is refused: `message` says why."},
     "5XX": {"model": Failure, "description": "The study file cannot be used."},
 }
-PAGED: dict[int | str, dict[str, Any]] = {
-    200: {
-        "headers": {
-            "X-Total-Count": {"description": "how many there are, or will be", "schema": {"type": "integer"}},
-            "Link": {"description": 'the next page, where there is one: rel="next"', "schema": {"type": "string"}},
-        }
-    }
-}
 
 
 def add_page_headers(request: Request, response: Response, limit: int, offset: int, total: int) -> None:
@@ -186,7 +178,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
         message = f"{body.num_simulations} simulations are under way: GET {PATH}/{batch_id}"
         return _success({"id": batch_id, "message": message})
 
-    @app.get(PATH, response_model=Success[list[BatchRecord]], response_model_exclude_unset=True, responses=PAGED)
+    @app.get(PATH, response_model=Success[list[BatchRecord]], response_model_exclude_unset=True)
     def list_all(
         request: Request, response: Response, include_simulations: bool = False, limit: Few = FEW, offset: Offset = 0
     ) -> Success[Any]:
@@ -197,7 +189,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
             batches = simulation_batches(connection, limit, offset)
             return _success([batch_record(database, connection, batch, page) for batch in batches])
 
-    @app.get(f"{PATH}/{{id}}", response_model=Success[BatchRecord], response_model_exclude_unset=True, responses=PAGED)
+    @app.get(f"{PATH}/{{id}}", response_model=Success[BatchRecord], response_model_exclude_unset=True)
     def read_one(
         id: str,
         request: Request,
@@ -274,7 +266,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
 
 
 def _add_entities(app: FastAPI, database: Path) -> None:
-    @app.get("/api/entities", response_model=Success[list[EntityRecord]], responses=PAGED)
+    @app.get("/api/entities", response_model=Success[list[EntityRecord]])
     def list_entities(request: Request, response: Response, limit: Many = MANY, offset: Offset = 0) -> Success[Any]:
         """The entities of the file's library, for `entity_ids`."""
         with reading(database) as connection:

@@ -201,30 +201,11 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     return problems
 
 
-ROLES = {"secret_game": "agents", "simulation": "entities", "evolution": "", "mutation": ""}
-"""kind → who takes part in it; kinds of installed packages may take both"""
-
-
 def remarks_on(config: Config) -> list[str]:
-    """A sentence for each, with its line where that is known."""
+    """A sentence for each simulated model that is perhaps misspelt, with its line where that is known."""
     origin = config.origin
-    return [format_error(origin.source, remark.sentence, origin.lines.of(remark.where)) for remark in _remarks(config)]
-
-
-def _remarks(config: Config) -> Iterator[ConfigProblem]:
-    kind = config.batch.kind
-    yield from _unused_participants(config, kind)
-    yield from _misspelt_models(config, kind)
-
-
-def _unused_participants(config: Config, kind: str) -> Iterator[ConfigProblem]:
-    """Who takes no part in studies of the kind."""
-    if kind not in ROLES:
-        return
-    for name in ("agents", "entities"):
-        if name != ROLES[kind] and getattr(config, name):
-            hint = f"who takes part stands in [[{ROLES[kind]}]]" if ROLES[kind] else "nobody takes part in it by name"
-            yield ConfigProblem((name,), f"[[{name}]] is not read in a batch of kind {kind!r}: {hint}. Remove it.")
+    problems = _misspelt_models(config, config.batch.kind)
+    return [format_error(origin.source, problem.sentence, origin.lines.of(problem.where)) for problem in problems]
 
 
 def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:

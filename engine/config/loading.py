@@ -148,21 +148,12 @@ def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:
     kind = batch.get("kind") if isinstance(batch, Mapping) else None
     extra = [name for name, table in sections.items() if name not in Config.model_fields and isinstance(table, Mapping)]
     if kind is None:
-        if "kind" in sections:
-            words = "kind stands before every section. It belongs in [batch], below that line."
-            return [ConfigProblem(("kind",), words)]
-        for name in extra:
-            if "kind" in sections[name]:
-                return [ConfigProblem((name,), f"unknown section [{name}]. Did you mean [batch]?")]
         return [ConfigProblem(("batch", "kind"), f'[batch] needs kind = "…", one of {", ".join(KINDS)}.')]
     if kind not in KINDS:
         near = get_close_matches(str(kind), KINDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         return [ConfigProblem(("batch", "kind"), f"batch.kind {kind!r} is none of {', '.join(KINDS)}.{hint}")]
     if sections.get(kind) is None:
-        for name in get_close_matches(kind, extra, n=1, cutoff=0.5):
-            words = f"[{name}] is no section of a batch of kind {kind!r}. Did you mean [{kind}]?"
-            return [ConfigProblem((name,), words)]
         return [ConfigProblem((kind,), f"the section [{kind}] is missing. Batches of this kind need it.")]
     foreign = [name for name in extra if name != kind and name in KINDS]
     return [

@@ -117,15 +117,10 @@ class Endpoint:
 
     def where(self) -> tuple[str, ...]:
         """The addresses, of which there must be one."""
-        if not self.addresses and self.on_each_machine:
-            raise UsageError(
-                f'[providers.{self.name}]: hosts = "local" is a server on each machine, and where it listens there is not said: '
-                'write base_url = "http://127.0.0.1:8000/v1", or whichever port it has.',
-                ("providers", self.name, "base_url"),
-            )
         if not self.addresses:
+            example = "http://127.0.0.1:8000/v1" if self.on_each_machine else "https://…"
             raise UsageError(
-                f'[providers.{self.name}] does not say where {self.title} is: write base_url = "https://…", '
+                f'[providers.{self.name}] does not say where {self.title} is: write base_url = "{example}", '
                 'or hosts = ["https://…", "https://…"] for several servers.',
                 ("providers", self.name, "base_url"),
             )

@@ -176,8 +176,6 @@ _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 ENDED = ("completed", "expired", "cancelled", "failed")
 IN_PROGRESS = ("validating", "in_progress", "finalizing", "cancelling")
 FILES = ("output_file_id", "error_file_id")
-IN_A_PATH = "!$&'()*+,;=:@"
-"""what may stand in a part of a path as it is"""
 
 
 UPLOAD_NAME = "tidepool-"
@@ -297,7 +295,7 @@ def _has_file(card: dict[str, Any]) -> bool:
 
 
 def _quote(file_id: str) -> str:
-    return quote(file_id, safe=IN_A_PATH, errors="replace")
+    return quote(file_id, safe=":", errors="replace")
 
 
 PROVIDER = ProviderSpec(ProviderSettings, partial(EndpointProvider, OpenAIAdapter, OpenAIBatches))
