@@ -1,6 +1,5 @@
 """What models, files and strangers write is shown, never obeyed: in every place that shows foreign text."""
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -11,10 +10,8 @@ from rich.cells import cell_len
 from tests.support.state import change
 from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
 from tests.tui.studies import game, played_now
-from tidepool.storage.file import prepare
 from tidepool.storage.queries.lists import StoredMessage, Transcript
 from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog
-from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.widgets.conversations import ConversationsPane
@@ -99,52 +96,4 @@ async def test_every_screen_shows_what_is_long_and_lives(original: Path, tmp_pat
         app.notify(text[:200].encode("utf-8", "replace").decode(), markup=False)
         await pilot.pause()
         assert "\x1b" not in screen_text(app)
-        assert app.is_running
-
-
-def shelve(path: Path) -> None:
-    """Every hostile text into every place of the library, as a stranger's file may have it."""
-    for number, text in enumerate([HOSTILE["escape"], *(HOSTILE[name] for name in LONG)]):
-        safe = text.encode("utf-8", "replace").decode()
-        attributes = json.dumps({safe[:100]: safe, "nested": [safe[:9]]})
-        agent = json.dumps({"model": safe, "secret": safe, "instructions": safe, "memory": [1]})
-        kind = json.dumps({"name": safe[:90], "dimensions": [{"name": "x", "kind": safe[:50]}], "portrait": safe})
-        change(
-            path,
-            "INSERT INTO library_entity VALUES (?, ?, ?, ?, ?, 0)",
-            f"{number}{safe}",
-            safe,
-            safe,
-            safe,
-            attributes,
-        )
-        change(path, "INSERT INTO library_agent VALUES (?, ?, ?, 0)", f"{number}{safe}", safe, agent)
-        change(path, "INSERT INTO library_type VALUES (?, ?, 0)", f"{number}{safe[:90]}", kind)
-    change(path, "INSERT INTO library_entity VALUES ('bad', x'00ff', 7, x'00', '[1', 'then')")
-    change(path, "INSERT INTO library_agent VALUES ('bad', 3, 'null', 0)")
-
-
-@pytest.mark.slow
-async def test_the_library_shows_it_and_lives(path: Path) -> None:
-    prepare(path)
-    shelve(path)
-    async with opened(path, size=(120, 40)) as (app, pilot):
-        await pilot.press("5")
-        for shelf in ("entities", "types", "agents"):
-            await until_on(pilot, LibraryScreen, lambda screen: screen.query_one(ShelfList).count > 5)
-            assert isinstance(app.screen, LibraryScreen) and app.screen.shelf == shelf
-            roll = app.screen.query_one(ShelfList)
-            for place in range(roll.count):
-                roll.go_to(place)
-                await pilot.pause()
-            assert "\x1b" not in screen_text(app)
-            roll.go_to(3)
-            for key in {"entities": ("e", "m"), "types": ("r",), "agents": ("e",)}[shelf]:
-                await pilot.press(key)
-                await until(pilot, lambda: not isinstance(app.screen, LibraryScreen), "a dialog")
-                await pilot.pause()
-                assert "\x1b" not in screen_text(app)
-                app.screen.dismiss(None)
-                await until(pilot, lambda: isinstance(app.screen, LibraryScreen), "the library")
-            await pilot.press("tab")
         assert app.is_running

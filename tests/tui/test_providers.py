@@ -124,23 +124,14 @@ async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_e
     assert await asyncio.to_thread(ended.wait, 10)
 
 
-def model(name: str, price: float | None) -> ListedModel:
-    return ListedModel(name, price, price, price, price, None)
-
-
 def test_the_usual_model_of_a_test_is_the_cheapest_that_talks() -> None:
-    models = (model("text-embedding-3", 0.01), model("large", 9.0), model("small", 0.5), model("odd", None))
+    prices = {"text-embedding-3": 0.01, "large": 9.0, "small": 0.5, "odd": None}
+    models = tuple(ListedModel(name, *[price] * 4, None) for name, price in prices.items())
     listed = ListedProvider("openai", "set", "somewhere", models)
     assert usual_model(Card("openai", listed)) == "openai:small"
     assert usual_model(Card("openai")) is None
     assert usual_model(Card("simulated")) == "simulated:guarded"
-
-
-@pytest.mark.parametrize(
-    ("amount", "words"), [(None, "unknown"), (0.0, "free"), (0.15, "0.15"), (0.075, "0.075"), (1234.5, "1,234.50")]
-)
-def test_an_unknown_price_is_never_a_zero(amount: float | None, words: str) -> None:
-    assert price_words(amount) == words
+    assert [price_words(price) for price in (None, 0.0, 0.15, 0.075)] == ["unknown", "free", "0.15", "0.075"]
 
 
 def test_a_draft_that_cannot_be_read_leaves_the_defaults() -> None:

@@ -13,12 +13,9 @@ import pytest
 
 from benchmarks.journeys.journey import HERE, Journey, go
 from benchmarks.journeys.stage import Missing
-from benchmarks.terminal import Terminal
 from tests.tui.studies import game, played_now
 from tests.tui.test_web import browsing, process  # noqa: F401
-from tidepool.engine.config.entity_types import known_types
 from tidepool.tui.app import launching
-from tidepool.tui.app.compose.draft import read_draft
 
 pytestmark = pytest.mark.slow
 
@@ -97,27 +94,6 @@ def test_fg_brings_back_the_whole_screen_of_a_suspended_app(tmux: Tmux, tmp_path
         until(tmux.screen, "Stopped")
         tmux.press("fg", "Enter")
         assert until(tmux.screen, "Quit") == before
-
-
-def test_keys_that_arrive_in_one_burst_take_effect_in_their_order(path: Path) -> None:
-    """In a search, in an editor of several lines, and in a dropdown of a form."""
-    with Terminal(launching.command(path), launching.environment()) as terminal:
-        terminal.until("Nothing here yet", WAIT_SECONDS)
-        terminal.press("5")
-        terminal.until("Entities 0", WAIT_SECONDS)
-        terminal.press("/humzzz\x7f\x7f\x7fan")
-        terminal.until("human", WAIT_SECONDS)
-        terminal.press("\x15\r\te")
-        terminal.until("Edit fantasy_character", WAIT_SECONDS)
-        terminal.press(f"{END}{LEFT}zz\x7f\x7f2\x13")
-        terminal.until("Types 4", WAIT_SECONDS)
-        terminal.press("2")
-        terminal.until("Name of the study", WAIT_SECONDS)
-        terminal.press(f"\t\t\t\r{DOWN}\r\x11")
-        assert terminal.ended(WAIT_SECONDS) == 0
-    assert "fantasy_character2" in known_types(path)
-    draft = read_draft(path)
-    assert draft is not None and 'mode = "retained"' in draft.text
 
 
 def _browser() -> str:

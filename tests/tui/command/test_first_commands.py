@@ -42,12 +42,11 @@ def tidepool(tmp_path: Path, database: Path) -> Tidepool:
     ],
 )
 def test_a_word_that_is_neither_a_command_nor_a_study_file_is_told_what_to_write(
-    tidepool: Tidepool, word: str, words: str
+    word: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tidepool", word], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2 and words in done.stderr and "usage:" not in done.stderr
+    assert main([word]) == 2
+    told = capsys.readouterr().err
+    assert words in told and "usage:" not in told
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -58,38 +59,40 @@ def file_of_all_kinds(tmp_path: Path) -> Path:
     return all_kinds.file_of_all_kinds(tmp_path / "all_kinds.db")
 
 
-def test_list_loads_no_config_class_and_no_numpy(file_of_all_kinds: Path) -> None:
-    loaded = loaded_by("--db", str(file_of_all_kinds), "list", folder=file_of_all_kinds.parent)
-    assert "sqlite3" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "numpy", "asyncio", "plotext", "filelock"})
+LIGHT = NEVER | {"pydantic", "asyncio", "filelock"}
 
 
 @pytest.mark.parametrize(
-    ("command", "kind"), [("show", "secret_game"), ("show", "evolution"), ("show", "mutation"), ("stats", "simulation")]
+    ("command", "kind", "never"),
+    [
+        ("list", "", LIGHT | {"numpy", "plotext"}),
+        ("show", "secret_game", LIGHT),
+        ("show", "evolution", LIGHT),
+        ("show", "mutation", LIGHT),
+        ("stats", "simulation", LIGHT),
+    ],
 )
 def test_reading_loads_no_config_class_and_nothing_that_calls_a_provider(
-    command: str, kind: str, file_of_all_kinds: Path
+    command: str, kind: str, never: set[str], file_of_all_kinds: Path
 ) -> None:
-    with sqlite3.connect(file_of_all_kinds) as connection:
-        (batch_id,) = connection.execute("SELECT id FROM batch WHERE kind = ? LIMIT 1", (kind,)).fetchone()
-    connection.close()
-    loaded = loaded_by("--db", str(file_of_all_kinds), command, batch_id, folder=file_of_all_kinds.parent)
-    assert "rich" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "asyncio", "filelock"})
+    with closing(sqlite3.connect(file_of_all_kinds)) as connection:
+        ids = connection.execute("SELECT id FROM batch WHERE kind = ? LIMIT 1", (kind,)).fetchall()
+    arguments = [command, *(row[0] for row in ids)]
+    loaded = loaded_by("--db", str(file_of_all_kinds), *arguments, folder=file_of_all_kinds.parent)
+    assert {"sqlite3", "rich"} <= loaded and loaded.isdisjoint(never)
 
 
-def test_a_small_run_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_does_not_use(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "needed", "never"),
+    [(["--run"], {"asyncio", "sqlmodel"}, set()), (["plan"], {"pydantic"}, {"numpy", "plotext", "filelock"})],
+)
+def test_a_small_study_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_does_not_use(
+    arguments: list[str], needed: set[str], never: set[str], tmp_path: Path
+) -> None:
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
-    loaded = loaded_by("--db", str(tmp_path / "new.db"), "--run", str(study), folder=tmp_path)
-    assert {"asyncio", "sqlmodel"} <= loaded and loaded.isdisjoint(NEVER - {"sqlmodel", "sqlalchemy"})
-
-
-def test_power_is_told_without_numpy(tmp_path: Path) -> None:
-    study = tmp_path / "study.toml"
-    study.write_text(STUDY)
-    loaded = loaded_by("--db", str(tmp_path / "new.db"), "plan", str(study), folder=tmp_path)
-    assert "pydantic" in loaded and loaded.isdisjoint(
-        NEVER - {"sqlmodel", "sqlalchemy"} | {"numpy", "plotext", "filelock"}
-    )
+    loaded = loaded_by("--db", str(tmp_path / "new.db"), *arguments, str(study), folder=tmp_path)
+    assert needed <= loaded and loaded.isdisjoint(NEVER - {"sqlmodel", "sqlalchemy"} | never)
 
 
 def test_the_first_screen_of_the_app_waits_for_no_config() -> None:
