@@ -304,12 +304,6 @@ def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1
     return [whole(ProviderBatchLine(*row)) for row in rows]
 
 
-def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:
-    """The units whose calls are in a provider batch, those of other batches of the study left out."""
-    calls = value_of(connection, "SELECT calls FROM provider_batch WHERE id = ?", (order_id,)) or "[]"
-    return frozenset(call[0] for call in json.loads(calls) if len(call) == 3)
-
-
 @dataclass(frozen=True, slots=True)
 class LogLine:
     id: int

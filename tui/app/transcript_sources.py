@@ -3,7 +3,6 @@
 Each source is a list of numbers of any length. Heads are read for the rows in view, the text for the one under the cursor.
 """
 
-import re
 import sqlite3
 from array import array
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,6 @@ from tidepool.storage.queries.learning import (
     answer_heads,
     episode_heads,
     genome_history,
-    genomes_like,
     genomes_with_same_prompt,
     matching_answers,
     of_split,
@@ -81,10 +79,6 @@ class TranscriptSource:
     def parts(self, connection: sqlite3.Connection) -> list[Choice]:
         waves = min(wave_lines(connection, [self.number], most=0)[0], MOST_WAVES)
         return [(f"wave {wave}", wave) for wave in range(1, waves + 1)]
-
-    def words(self, typed: str) -> str:
-        """What is searched for of what was typed."""
-        return typed
 
     def matching(self, connection: sqlite3.Connection, filters: TranscriptFilter) -> "array[int]":
         return search.matching_units(connection, self.number, filter_of(filters))
@@ -158,12 +152,11 @@ QUERIES = {"training": "training", "heldout": "held out"}
 SPLITS = {"judge": "held out", "search": "training"}
 """which problems, in a word"""
 FINALISTS = {"champion": "champion", "baseline": "best seed", "random_search": "random"}
-_PROBLEM, _GENOME = re.compile(r"(?<!\S)#(\d{1,9})(?!\S)"), re.compile(r"(?<!\S)@(\w+)(?!\S)")
 
 
 class Answers(TranscriptSource):
     title = "Answers"
-    hint = "search: words, #12 a problem, @5b34 a prompt"
+    hint = "search: words of questions and replies"
     shows: ClassVar[Mapping[str, str]] = {
         "any": "all answers",
         "wrong": "wrong",
@@ -180,32 +173,18 @@ class Answers(TranscriptSource):
     def parts(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(name, split) for split, name in SPLITS.items()]
 
-    def words(self, typed: str) -> str:
-        return _GENOME.sub("", _PROBLEM.sub("", typed)).strip()
-
     def matching(self, connection: sqlite3.Connection, filters: TranscriptFilter) -> "array[int]":
-        problem, genome = _PROBLEM.search(filters.words), _GENOME.search(filters.words)
         ids: tuple[str, ...] = ()
-        if genome:
-            ids = tuple(genomes_like(connection, self.number, genome[1])) or ("",)
-        elif filters.participant:
-            ids = (finalists(connection, self.number).get(filters.participant, ""),)
-        return matching_answers(
-            connection,
-            self.number,
-            AnswerFilter(
-                self.words(filters.words),
-                filters.show if filters.show in GRADES else None,
-                tuple(same for one in ids for same in genomes_with_same_prompt(connection, self.number, one)),
-                int(problem[1]) if problem else None,
-                str(filters.part) if filters.part else None,
-            ),
-        )
+        if filters.participant:
+            champion = finalists(connection, self.number).get(filters.participant, "")
+            ids = tuple(genomes_with_same_prompt(connection, self.number, champion))
+        grade = filters.show if filters.show in GRADES else None
+        split = str(filters.part) if filters.part else None
+        wanted = AnswerFilter(filters.words, grade, ids, split=split)
+        return matching_answers(connection, self.number, wanted)
 
     def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
-        return (
-            f"{count(len(numbers))} answers, wrong ones first · enter reads one · #12, @5b34: one problem, one prompt"
-        )
+        return f"{count(len(numbers))} answers, wrong ones first · enter reads one"
 
     def heads(
         self, connection: sqlite3.Connection, numbers: Sequence[int]

@@ -65,10 +65,8 @@ class WatchData:
         return max((len(states) for states in self.front.cells.values()), default=self.wave_count)
 
 
-def read_watch_data(
-    connection: sqlite3.Connection, path: Path, query: WatchQuery, orders: dict[str, frozenset[int]]
-) -> WatchData | None:
-    """One look: bounded by what is in view. `orders` remembers which units each provider batch holds."""
+def read_watch_data(connection: sqlite3.Connection, path: Path, query: WatchQuery) -> WatchData | None:
+    """One look: bounded by what is in view."""
     batch = read_batch_or_study(connection, path, query.batch_number)
     if batch is None:
         return None
@@ -83,7 +81,7 @@ def read_watch_data(
         units = max(batch.units_total, last_unit(connection, number))
         rows = watching.unit_lines(connection, number, *query.rows)
         answered = watching.cells(connection, number, *query.rows)
-        waiting = _waves_in_flight(connection, batch, query.rows, orders)
+        waiting = _waves_in_flight(batch, query.rows)
         numbers, talk = [number], readable(connection, number, query.selected)
     wave_count, waves = watching.wave_lines(connection, numbers, *query.waves)
     log = watching.log_lines(connection, numbers, query.log_after)
@@ -91,23 +89,14 @@ def read_watch_data(
     return WatchData(batch, units, front, wave_count, waves, talk, log)
 
 
-def _waves_in_flight(
-    connection: sqlite3.Connection, batch: BatchLine, rows: tuple[int, int], orders: dict[str, frozenset[int]]
-) -> dict[int, set[int]]:
-    """Of the rows in view, the waves at a provider: live calls by the heartbeat, the rest by open orders."""
+def _waves_in_flight(batch: BatchLine, rows: tuple[int, int]) -> dict[int, set[int]]:
+    """Of the rows in view, the waves of live calls, by the heartbeat."""
     if not batch.running:
         return {}
     waves: dict[int, set[int]] = {}
     for number, wave in json.loads(batch.in_flight):
         if rows[0] <= number <= rows[1]:
             waves.setdefault(number, set()).add(wave)
-    for order in watching.order_lines(connection, batch.number, most=50):
-        if not order.open:
-            continue
-        if order.id not in orders:
-            orders[order.id] = watching.ordered_units(connection, order.id)
-        for number in orders[order.id].intersection(range(rows[0], rows[1] + 1)):
-            waves.setdefault(number, set()).add(order.wave)
     return waves
 
 
@@ -128,7 +117,6 @@ class WatchScreen(BatchActions):
         super().__init__()
         self._batch: BatchLine | None = None
         self._pulse: Throughput | None = None
-        self._orders: dict[str, frozenset[int]] = {}
         self._expected = Expected()
         self._finding = InterimEstimate()
         self._findings = EstimateReader(self.tidepool)
@@ -156,7 +144,7 @@ class WatchScreen(BatchActions):
         front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
         columns = self._expected.columns
         query = WatchQuery(batch.number, front.range_to_read, waves.range_to_read, front.selected, log.last_id, columns)
-        data = await self.tidepool.file.look(read_watch_data, self.tidepool.path, query, self._orders)
+        data = await self.tidepool.file.look(read_watch_data, self.tidepool.path, query)
         if data is not None and query.batch_number == self.tidepool.current:
             self._show(data, query)
 
@@ -165,7 +153,6 @@ class WatchScreen(BatchActions):
         if self._batch is not None and self._batch.number == self.tidepool.current:
             return self._batch
         self._batch = await self.tidepool.current_batch()
-        self._orders.clear()
         self._expected = Expected()
         self._set_finding(None)
         self.query_one(Wavefront).clear()

@@ -230,7 +230,7 @@ class ConversationsPane(Vertical):
 
     async def _list(self, batch: BatchLine, filters: TranscriptFilter) -> None:
         numbers = await self._app.file.dig(self.source.matching, filters)
-        self.list.show_all(numbers, search.search_words(self.source.words(filters.words)))
+        self.list.show_all(numbers, search.search_words(filters.words))
         self._show_status(self.source.count_text(numbers, batch))
 
     async def _show_hits(self, batch: BatchLine, filters: TranscriptFilter) -> None:
