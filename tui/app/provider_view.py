@@ -137,11 +137,10 @@ def _trial(card: Card) -> Iterator[Passage]:
     if trial is None:
         return
     yield Passage("")
-    if trial.fault:
-        yield Passage(f"{trial.model}: {trial.fault}", "failed")
-    if (reply := trial.reply) is None:
-        if not trial.fault:
-            yield Passage(f"{trial.model} is asked …", "running")
+    reply = trial.reply
+    if reply is None:
+        words = f": {trial.fault}" if trial.fault else " is asked …"
+        yield Passage(f"{trial.model}{words}", "failed" if trial.fault else "running")
         return
     yield Passage("the test call", "dim")
     yield Passage(trial.model, label="model")
@@ -149,8 +148,7 @@ def _trial(card: Card) -> Iterator[Passage]:
     yield Passage(f"{reply.input_tokens} in, {reply.output_tokens} out, {trial.cost}", label="tokens")
     answer = one_line(reply.text) or "(no words)"
     yield Passage(f"{answer} (simulated)" if reply.simulated else answer, label="answer")
-    for notice in reply.notices:
-        yield Passage(notice, "retried")
+    yield from (Passage(notice, "retried") for notice in reply.notices)
 
 
 def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:

@@ -10,7 +10,7 @@ from tidepool.tui.app.compose.fields import UNSET, Field, Form, shown
 from tidepool.tui.app.compose.outline import words_of_choice
 from tidepool.tui.app.widgets.blocks import content_of
 from tidepool.tui.drawing.plan import is_exact, plan_table, wave_blocks
-from tidepool.tui.drawing.text import count, dollars, one_line, plain, shortened, span
+from tidepool.tui.drawing.text import count, dollars, one_line, plain, shortened
 
 MOST_WAVES_SHOWN = 12
 WIDTH = 44
@@ -25,19 +25,13 @@ def in_one_line(examined: Examined) -> Content:
     plan = examined.plan
     if plan is None:
         return Content("")
+    live, batch = dollars(plan["cost_usd_live"]), dollars(plan["cost_usd_batch"])
     figures = [
         f"{count(plan['units'])} {plan['unit_name']}",
         f"{count(plan['wave_count'])} waves",
         f"{'' if is_exact(plan) else 'about '}{count(plan['calls'])} calls",
-        f"{count(plan['tokens']['input'] + plan['tokens']['output'])} tokens",
-        "free"
-        if is_free(examined)
-        else f"{dollars(plan['cost_usd_live'])} live, {dollars(plan['cost_usd_batch'])} batch",
+        "free" if is_free(examined) else f"{live} live, {batch} batch",
     ]
-    if batches := plan["transport"]["provider_batches"]:
-        figures.append(f"{count(batches)} batches, {count(plan['transport']['one_after_another'])} in a row")
-    elif plan["seconds_live"] >= 1:
-        figures.append(span(plan["seconds_live"]))
     if keys := ", ".join(variable for _, variable in plan["missing_keys"]):
         return Content.assemble((f"× no key: {keys}", "bold $state-failed"), " · ", " · ".join(figures))
     return Content.assemble(("■ ", "$state-done"), " · ".join(figures))

@@ -38,8 +38,8 @@ class ResultsScreen(BatchActions):
     MODE = "results"
     HELP = """What came out of a batch: statistics with 95 % intervals, plots, and every conversation to read. Slash searches
     all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
-    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first; of a mutation its episodes. Enter reads
-    the one under the cursor, escape comes back. Tab goes from panel to panel."""
+    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first; of
+    a mutation its episodes. Enter reads the one under the cursor, escape comes back. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
         Binding("slash", "search", "Search", key_display="/", tooltip="in all that was said", priority=True),
