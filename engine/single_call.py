@@ -40,20 +40,6 @@ class SingleAnswer:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a call may cost, told before it is sent."""
-
-    model: str
-    simulated: bool
-    most_usd: float | None
-    """None: unknown"""
-
-    @property
-    def free(self) -> bool:
-        return self.most_usd == 0
-
-
 @asynccontextmanager
 async def provider_for(model: str, providers: Providers | None = None) -> AsyncIterator[Provider]:
     """The provider of PROVIDER:MODEL, for calls that belong to no batch."""
@@ -74,11 +60,11 @@ def probe_call(model: str) -> Call:
     return Call("test", 1, model, messages, max_tokens=PROBE_TOKENS, operation=operation)
 
 
-async def price_of(call: Call, providers: Providers | None = None) -> Price:
-    """What the call may cost at most."""
+async def most_cost_of(call: Call, providers: Providers | None = None) -> float | None:
+    """What the call may cost in dollars, at most; None: unknown."""
     async with provider_for(call.model, providers) as provider:
         tag = provider.price(call.model_name)
-        return Price(call.model, provider.simulated, None if tag is None else worst_cost(call, tag))
+        return None if tag is None else worst_cost(call, tag)
 
 
 async def ask_once(call: Call, providers: Providers | None = None, *, patience: float = PATIENCE) -> SingleAnswer:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static, TextArea
@@ -116,34 +115,6 @@ async def test_plan_and_toml_follow_the_typing_and_changes_are_taken_back(tmp_pa
         for key, values in steps:
             await pilot.press(key)
             await until(pilot, lambda values=values: written() == values, f"{values} after {key}")
-
-
-WRONG: list[tuple[KeyPath, str, str]] = [
-    (("batch", "metadata"), "no table", 'batch.metadata = "no table": expected a table of names and values.'),
-    (("secret_game", "fuzzy_threshold"), "101", "input should be less than or equal to 100."),
-    (("secret_game", "scoring", "both"), "much", "expected a number."),
-    (("secret_game", "scenarios"), "x = 1", "secret_game.scenarios[0]"),
-    (("service", "budget_usd"), "-1", "service.budget_usd = -1"),
-]
-
-
-@pytest.mark.slow
-async def test_wrong_input_shows_the_engines_sentence_beside_the_field(tmp_path: Path) -> None:
-    async with opened(tmp_path / "study.db", size=(110, 32)) as (app, pilot):
-        screen = await composing(app, pilot)
-        for path, text, sentence in WRONG:
-            before = screen.history.draft.text
-            row = await fill(pilot, screen, path, text)
-            await until(
-                pilot,
-                lambda row=row, sentence=sentence: sentence in row.fault,
-                f"{sentence} at {path}, not {row.fault}",
-            )
-            assert row.has_class("-wrong")
-            assert text == "" or text.split()[0] in screen_text(app)
-            screen.load(before)
-            await until(pilot, lambda: screen._examined.ready, "a sound draft")
-            assert not row.has_class("-wrong")
 
 
 async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_after_a_yes(tmp_path: Path) -> None:

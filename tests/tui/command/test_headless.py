@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout
@@ -225,29 +224,6 @@ def test_a_second_signal_leaves_at_once_and_damages_nothing(tidepool: Tidepool, 
     assert tidepool.json("list")[0]["status"] == "interrupted"
     done = tidepool("--resume", "last", "--set", "providers.simulated.latency=0.0", "--json")
     assert done.returncode == 0
-
-
-SUMMARISES_FOR_EVER = """
-import sys, tidepool.engine.run
-from tidepool.tui.command.main import main
-def summarise(*_):
-    print("summarising", flush=True)
-    while True:
-        pass
-tidepool.engine.run.summarise = summarise
-main(sys.argv[1:])
-"""
-
-
-def test_a_batch_that_is_over_keeps_nobody_waiting_for_its_summary(
-    tidepool: Tidepool, tmp_path: Path, database: Path
-) -> None:
-    words = [sys.executable, "-c", SUMMARISES_FOR_EVER, "--db", str(database), "--run", str(written(tmp_path, 2, 1))]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout and process.stdout.readline() == "summarising\n"
-        process.terminate()
-        assert process.wait(timeout=30) == 143
-    assert tidepool.json("list")[0]["status"] == "completed"
 
 
 def test_a_running_batch_is_steered_from_another_process(tidepool: Tidepool, tmp_path: Path) -> None:

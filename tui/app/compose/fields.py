@@ -7,7 +7,7 @@ be read as the field's type is written as text, so nothing typed is lost, and th
 import math
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -74,10 +74,6 @@ class Field:
         """For people: the title, or the key as words."""
         words = self.key.replace("_", " ")
         return self.title or words[:1].upper() + words[1:]
-
-    def at(self, prefix: KeyPath) -> "Field":
-        """The same field of another record."""
-        return replace(self, path=(*prefix, *self.path))
 
 
 def fields_of(section: type[BaseModel], prefix: KeyPath = (), without: Collection[str] = ()) -> Iterator[Field]:

@@ -15,7 +15,7 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.engine.gate import servers_to_ask_about
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.registries import PROVIDERS
-from tidepool.engine.single_call import ask_once, price_of, probe_call
+from tidepool.engine.single_call import ask_once, most_cost_of, probe_call
 from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.provider_view import (
@@ -255,10 +255,10 @@ class ProvidersScreen(ModeScreen):
             return
         call = probe_call(model)
         try:
-            price = await run_in_thread(lambda: price_of(call, rules.providers))
+            cost = await run_in_thread(lambda: most_cost_of(call, rules.providers))
             strange = await self._unknown_servers(card.name, rules.providers.section(card.name))
-            if strange or (not price.free and card.key_state != "missing"):
-                most, where = at_most(price.most_usd), f" at {strange}" if strange else ""
+            if strange or (cost != 0 and card.key_state != "missing"):
+                most, where = at_most(cost), f" at {strange}" if strange else ""
                 question = f"Send one short question to {model}{where}, {most}? The owner of the key pays for it."
                 if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):
                     return

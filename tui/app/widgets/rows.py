@@ -426,15 +426,12 @@ class ReadingPane(TextRows):
         super().__init__(id=id, empty=empty)
         self.passages: list[Passage] = []
 
-    def show(self, passages: Sequence[Passage], *, at_end: bool = False) -> None:
+    def show(self, passages: Sequence[Passage]) -> None:
         if list(passages) == self.passages:
             return
         self.passages = list(passages)
         self.lay_out()
-        if at_end:
-            self.call_after_refresh(self.scroll_end, animate=False)
-        else:
-            self.scroll_home(animate=False)
+        self.scroll_home(animate=False)
 
     def laid_out(self, width: int) -> list[Sequence[Piece]]:
         return laid_out(self.passages, width)

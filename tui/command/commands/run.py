@@ -17,7 +17,7 @@ from tidepool.engine.config.cluster import split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.errors import NotTrusted, UsageError
-from tidepool.engine.events import BatchEnded, Event, Listener
+from tidepool.engine.events import Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import config_to_resume, planned_branch, resume_batch, run_batch, run_planned, run_study
 from tidepool.engine.runtime.plans import Plan, merge_plans, priced
@@ -156,15 +156,8 @@ async def steered(play: Play, on_stop: str) -> Played:
     """Plays with progress on stderr, until its end or a signal."""
     control = RunControl(on_stop)
     signals = _Signals(control)
-    show_event = progress_on(sys.stderr)
-
-    def listener(event: Event) -> None:
-        show_event(event)
-        if isinstance(event, BatchEnded):
-            signals.leave_at_once()
-
     try:
-        summary = await play(listener, control)
+        summary = await play(progress_on(sys.stderr), control)
     except UsageError as error:  # nothing had begun
         if signals.first is not None:
             error.exit_code = 128 + signals.first
@@ -203,20 +196,10 @@ class _Signals:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._received, number)
 
-    def leave_at_once(self) -> None:
-        """The batch is over, and safe in its file: what is left is telling of it, which nobody who ends us waits for. It may
-        take the loop for seconds, so signals no longer go through it."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(number)
-            signal.signal(number, lambda number, frame: self._leave(number))
-
-    def _leave(self, number: int) -> None:
-        if self.first is None or time.monotonic() - self._since > TWICE_SECONDS:
-            os._exit(128 + number)
-
     def _received(self, number: int) -> None:
         if self.first is not None:
-            self._leave(number)
+            if time.monotonic() - self._since > TWICE_SECONDS:
+                os._exit(128 + number)
             return
         self.first, self._since = number, time.monotonic()
         self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")
