@@ -87,7 +87,7 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_words(path: Path)
             pilot, lambda: answers.list.count == missing and "missing" in rows_text(answers.list)[0], "the lost"
         )
         answers.query_one("#show", Select).value = "any"
-        word = first.question.split()[0].strip(",.")
+        word = max(first.question.split(), key=len).strip(",.?")
         answers.query_one("#search", Input).value = word
         found = counted(path, f"SELECT count(*) FROM answers WHERE instr(question || reply, '{word}')")
         await until(pilot, lambda: answers.list.count == found, "a word of the question")
