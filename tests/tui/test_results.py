@@ -89,7 +89,8 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_words(path: Path)
         answers.query_one("#show", Select).value = "any"
         word = max(first.question.split(), key=len).strip(",.?")
         answers.query_one("#search", Input).value = word
-        found = counted(path, f"SELECT count(*) FROM answers WHERE instr(question || reply, '{word}')")
+        texts = "lower(question || ' ' || coalesce(reply, ''))"
+        found = counted(path, f"SELECT count(*) FROM answers WHERE instr({texts}, '{word.lower()}')")
         await until(pilot, lambda: answers.list.count == found, "a word of the question")
         app.screen.query_one(PanelStrip).choose("panel-family")
         await until_seen(pilot, "champion")

@@ -61,7 +61,7 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
             await models_listed(app, pilot)
             await pilot.press(*"r-la", "enter")
             if kind == "secret_game":
-                await until(pilot, lambda: isinstance(app.screen, FormDialog), "the agent")
+                await until_on(pilot, FormDialog, lambda dialog: "simulated:solver-large" in screen_text(app))
                 await pilot.press("ctrl+s")
             await chosen(app, pilot, screen, kind)
         await press(pilot, "f7", "f3", until="▾ Limits and waits")
@@ -104,7 +104,7 @@ async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp
             await until(pilot, lambda roll=roll, place=place: roll.cursor == place, "the cursor on the model")
             await pilot.click("#take")
             if kind == "secret_game":
-                await until(pilot, lambda: isinstance(app.screen, FormDialog), "the agent")
+                await until_on(pilot, FormDialog, lambda dialog: "simulated:solver-large" in screen_text(app))
                 await pilot.click("#keep")
             await chosen(app, pilot, screen, kind)
 
