@@ -9,7 +9,6 @@ import io
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -214,24 +213,12 @@ def read_tree(path: Path) -> Any:
     if path.suffix.lower() == ".toml":
         return parse_toml(text, str(path), FORM)
     try:
-        return json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         words = f"this is no valid JSON: {error.msg} (column {error.colno})."
         raise UsageError(f"{path}, line {error.lineno}: {words}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: this is no valid JSON: {error}.") from None
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice!r} is there twice in one object")
-    return table
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON number")
 
 
 def _from_tree(path: Path) -> list[Entity]:

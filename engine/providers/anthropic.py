@@ -11,7 +11,7 @@ it has ended.
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -154,10 +154,6 @@ class AnthropicAdapter(Adapter):
         self.habits.refuse(call.model_name, "temperature", call.temperature)
         return False
 
-    def expect(self, calls: Iterable[Call]) -> None:
-        """Calls that will be sent together: prompts they share are worth caching from the first on."""
-        self._prompt_uses.update(prompt_hash(call.system) for call in calls if _is_long(call.system))
-
     def _system(self, text: str) -> Any:
         """A long prompt that comes again is marked for the provider's cache; one that is met once costs no more."""
         if not _is_long(text):
@@ -212,7 +208,6 @@ class AnthropicBatches(SdkBatches):
         return call.model_name if self._adapter.sends_temperature(call) else ""
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
-        self._adapter.expect(batched.call for batched in calls)
         requests = [
             {"custom_id": batched.custom_id, "params": self._adapter.body(batched.call, 0)} for batched in calls
         ]

@@ -10,7 +10,7 @@ from tests.support.adapters import adapter
 from tests.support.state import log_of
 from tidepool.engine.call import Call, Message, PriceTag
 from tidepool.engine.providers.adapter import SYSTEM_ROLE, UnsupportedSettings
-from tidepool.engine.providers.anthropic import SAMPLING_VERSION, AnthropicAdapter
+from tidepool.engine.providers.anthropic import SAMPLING_VERSION
 from tidepool.engine.providers.errors import ProviderComplaint, complaint_about, error_in
 from tidepool.engine.providers.protocol import Notices
 
@@ -195,10 +195,6 @@ def test_a_long_prompt_is_marked_for_the_cache_once_it_is_shared() -> None:
     assert wire.body(call, 1)["system"] == LONG
     assert wire.body(call, 1)["system"] == [{"type": "text", "text": LONG, "cache_control": {"type": "ephemeral"}}]
     assert wire.body(CLAUDE_CALL, 1)["system"] == wire.body(CLAUDE_CALL, 1)["system"] == "Be kind.", "a short one never"
-    ordered = adapter("anthropic")
-    assert isinstance(ordered, AnthropicAdapter)
-    ordered.expect([call, call])
-    assert isinstance(ordered.body(call, 1)["system"], list), "calls of one batch, from the first on"
 
 
 def test_an_empty_message_is_sent_to_anthropic_as_silence() -> None:

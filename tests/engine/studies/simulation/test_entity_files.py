@@ -59,7 +59,6 @@ def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
     [
         ("a.txt", "x", "read from .json, .toml and .csv files"),
         ("a.json", "[{]", "no valid JSON"),
-        ("a.json", '[{"name": "A", "name": "B"}]', "the key 'name' is there twice"),
         ("a.json", '{"people": []}', "expected a list of entities"),
         ("a.json", '[{"name": "A"}, {"name": 3}]', "a.json, entity 2: name = 3: a name is text"),
         ("a.toml", "[[entities]]\nname = Hypatia", 'line 2: this is no KEY = VALUE of TOML. Write name = "Hypatia"'),
