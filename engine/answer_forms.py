@@ -50,9 +50,10 @@ def _bounds(scale: tuple[float, float]) -> str:
 _BEGINNING = re.compile(r"\s*(?:```\w*\s*)?\{(?=\s*(?:[\"}]|$))")
 _PAIR = re.compile(
     r'\s*"(?P<name>(?:[^"\\]|\\.)*)"\s*:\s*'
-    r'(?P<value>"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)\s*(?P<end>[,}])',
+    r'(?P<value>"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)\s*[,}]',
     re.DOTALL,
 )
+_DECODER = json.JSONDecoder(strict=False)
 AFTER = ""
 """the name of what follows a whole form, where that is words"""
 _DEEPEST = 20
@@ -68,29 +69,23 @@ def fields_of(reply: str) -> dict[str, Any] | None:
     beginning = _BEGINNING.match(reply)
     if beginning is None:
         return None
+    start = beginning.end()
+    if reply.count("{") + reply.count("[") <= _DEEPEST:
+        try:
+            whole, end = _DECODER.raw_decode(reply, start - 1)
+        except ValueError:
+            pass
+        else:
+            words = reply[end:].strip("` \n")
+            return {**{name.lower(): value for name, value in whole.items()}, **({AFTER: words} if words else {})}
     fields: dict[str, Any] = {}
-    position = beginning.end()
-    while pair := _PAIR.match(reply, position):
-        position = pair.end()
+    while pair := _PAIR.match(reply, start):
+        start = pair.end()
         try:
             fields[pair["name"].lower()] = json.loads(pair["value"], strict=False)
         except ValueError:
             break
-        if pair["end"] == "}":
-            words = reply[position:].strip("` \n")
-            return {**fields, AFTER: words} if words else fields
-    return _nested(reply[beginning.end() - 1 :]) or fields
-
-
-def _nested(text: str) -> dict[str, Any]:
-    """A whole form with more in it than was asked for."""
-    text = text.rstrip("` \n")
-    if text.count("{") + text.count("[") > _DEEPEST:
-        return {}
-    try:
-        return {name.lower(): value for name, value in json.loads(text, strict=False).items()}
-    except ValueError:
-        return {}
+    return fields
 
 
 def text_of(value: object) -> str:

@@ -44,8 +44,6 @@ T = TypeVar("T")
 
 GONE_POLLS = 12
 """how often in a row a provider may not know a provider batch before it counts as gone"""
-LOG_EVERY = 10 * GONE_POLLS
-"""looks in vain after which that is told again"""
 SEARCHES = 4
 """how often a list is searched, a poll interval apart, before a provider batch counts as never created"""
 SOON = 3600.0
@@ -296,7 +294,6 @@ class BatchLifecycle:
                     pause = pause if error.retry_after is None else min(error.retry_after, self._slowest)
                     pause = min(pause, left) if left > 0 else pause
                     self.account.batch_failed(error, since, math.inf if unanswered else longest, pause)
-                    self._log_trouble(troubled, error)
                 if meanwhile is not None:
                     await meanwhile()
                 await asyncio.sleep(pause)
@@ -308,14 +305,6 @@ class BatchLifecycle:
     def _slowest(self) -> float:
         """Seconds between two looks that fail, at most."""
         return max(self.account.settings.poll_interval, LONGEST_PAUSE)
-
-    def _log_trouble(self, troubled: int, error: ProviderError) -> None:
-        if troubled == GONE_POLLS or not troubled % LOG_EVERY:
-            self._context.log(
-                "warning",
-                f"Looking after provider batches does not work ({error}); trying on. `tidepool orders "
-                f"{self._context.run.run_id}` shows them, and gives one up.",
-            )
 
     # -- following ---------------------------------------------------------------------------------------
 

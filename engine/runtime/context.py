@@ -272,13 +272,13 @@ class RunContext:
         budget: Budget,
         listener: Listener | None = None,
         *,
-        run: SharedRun | None = None,
+        run: SharedRun,
         tasks: Tasks | None = None,
         asks: Collection[str] = (),
     ) -> None:
         """`asks`: the providers of this batch's models, of all whose accounts the run has."""
         self.asks = asks
-        self.run = run or SharedRun(batch_id)
+        self.run = run
         self.run.ledgers[ledger.batch_number] = ledger
         self.config = config
         self.batch_id = batch_id
