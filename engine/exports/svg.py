@@ -299,7 +299,7 @@ PALE, DEEP = (244, 247, 250), (16, 78, 139)
 
 
 def heat_map(heat: Heat) -> Html:
-    """Each share as a number on a ground that deepens with it; below it the scale, which is the same for all maps."""
+    """Each share as a number on a ground that deepens with it, in the same way for all maps."""
     left = min(200.0, 34 + LETTER * max((len(name) for name in heat.rows), default=4))
     wide = min(84.0, (WIDTH - left - RIGHT) / max(1, len(heat.columns)))
     high, top = 30.0, 26.0
@@ -312,11 +312,8 @@ def heat_map(heat: Heat) -> Html:
         for column, share in enumerate(values):
             shapes += _cell(left + wide * column, y, wide, high, share)
     foot = top + high * len(heat.rows) + 14
-    for part in range(21):
-        shapes.append(element("rect", x=n(left + 6 * part), y=n(foot), width=6.5, height=10, fill=_ground(5.0 * part)))
-    shapes += [words("0 %", left - 10, foot + 9, "end"), words("100 %", left + 134, foot + 9)]
     if any(share is None for values in heat.values for share in values):
-        shapes.append(words("– not known", left + 190, foot + 9, ink=SOFT))
+        shapes.append(words("– not known", left, foot + 9, ink=SOFT))
     return svg(foot + 18, shapes, heat.title)
 
 

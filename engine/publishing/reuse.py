@@ -63,14 +63,12 @@ def study_in_file(text: str) -> StudyInFile | None:
     return StudyInFile(Path(file), reference)
 
 
-def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
+def import_file(database: Path, other: Path) -> Imported:
     with foreign_file(other) as path:
         batches = other_batches(path)
         configs = {batch.id: _config_to_store(other, batch) for batch in batches}
         _check_library(other, path)
-        imported = merge(
-            database, path, {batch_id: config for batch_id, (config, _) in configs.items()}, replace=replace
-        )
+        imported = merge(database, path, {batch_id: config for batch_id, (config, _) in configs.items()})
     return dataclasses.replace(imported, left_out={one: lost for one in imported.batches if (lost := configs[one][1])})
 
 

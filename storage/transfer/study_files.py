@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage import db
-from tidepool.storage.batches import checked_number, delete_rows, find_batch, holding
+from tidepool.storage.batches import checked_number
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import (
     LimitedConnection,
@@ -217,7 +217,7 @@ def other_batches(path: Path) -> list[OtherBatch]:
     return [OtherBatch(*row) for row in rows]
 
 
-def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool = False) -> Imported:
+def merge(path: Path, other: Path, configs: Mapping[str, str]) -> Imported:
     """Copies what is not here yet. `configs` holds each batch's config as it is to be kept here."""
     prepare(path)
     if path.resolve() == other.resolve():
@@ -226,14 +226,9 @@ def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool 
     with explained(path), closing(connect(path)) as connection, attached(connection, other) as origin:
         numbers = {row[0]: row[1] for row in connection.execute(f"SELECT id, number FROM {origin}.batch")}
         for batch_id, config in configs.items():
-            if not replace and _is_here(connection, batch_id):
-                continue
-            # There is never none of a batch that is replaced, nor two; whoever runs another one waits for this one alone.
-            with holding(path, batch_id), transaction(connection):
+            with transaction(connection):  # whoever runs another batch waits for this one alone
                 if _is_here(connection, batch_id):
-                    if not replace:  # another import was faster
-                        continue
-                    delete_rows(connection, find_batch(connection, batch_id)["number"])
+                    continue
                 number = copy_batch(connection, origin, numbers[batch_id])
                 db.change(connection, db.Batch, {"number": number}, imported=True, host=None, config=config)
                 new.append(batch_id)

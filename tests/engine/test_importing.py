@@ -86,23 +86,6 @@ async def test_imported_answers_never_serve_as_cache(database: Path, other: Path
     assert (await run_batch(panel(**TALKS, seed=5), database))["calls"]["cached"] == summary["calls"]["total"]
 
 
-async def test_a_copy_resumed_elsewhere_can_take_the_place_of_ours(database: Path, tmp_path: Path) -> None:
-    """Its orders at a provider come with it, under the ids they have here too."""
-    await run_batch(panel(**TALKS, service="auto", simulated={"fatal_rate": 0.3}), database)
-    away = tmp_path / "away.db"
-    shutil.copy(database, away)
-    done = await resume_batch("last", away, overrides=["providers.simulated.fatal_rate=0"])
-    assert import_file(database, away).known == [done["batch_id"]]
-    assert summarise(database, "last")["status"] == "partial"
-    assert import_file(database, away, replace=True).batches == [done["batch_id"]]
-    assert summarise(database, "last")["status"] == "completed"
-    assert len(query(database, "SELECT id FROM batch")) == 1
-    for table in ("call", "provider_batch"):
-        assert (
-            query(database, f"SELECT count(*) FROM {table}") == query(away, f"SELECT count(*) FROM {table}") != [(0,)]
-        )
-
-
 def test_the_library_is_merged_each_once(database: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     ada, bob = StoredEntity("ada-1", "Ada", "human", "", {"age": 61}), StoredEntity("bob-1", "Bob", None, "", {})

@@ -12,8 +12,6 @@ import pytest
 
 from tests.support.state import change, query
 from tests.support.studies import game
-from tidepool.engine.exports.export import export_batch
-from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage import batches
 from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, status_now
@@ -175,19 +173,6 @@ async def test_what_was_deleted_before_its_runner_began_is_not_run_and_its_numbe
     with reading(database) as connection:
         assert find_batch(connection, "last")["number"] > number
     assert not list(database.parent.glob("*.lock"))
-
-
-def test_an_import_takes_no_place_of_a_batch_that_is_run(database: Path, batch_id: str, tmp_path: Path) -> None:
-    other = tmp_path / "other.db"
-    export_batch(database, batch_id, "sqlite", other)
-    change(database, "UPDATE batch SET name = 'as it is here'")
-    with batches.holding(database, batch_id):
-        assert import_file(database, other).known == [batch_id]
-        with pytest.raises(BatchLocked):
-            import_file(database, other, replace=True)
-    with reading(database) as connection:
-        assert find_batch(connection, batch_id)["name"] == "as it is here"
-    assert import_file(database, other, replace=True).batches == [batch_id]
 
 
 def test_lock_files_that_killed_processes_left_are_tidied_away_and_those_held_stay(

@@ -156,7 +156,7 @@ def test_what_a_stranger_changed_in_the_new_tables_is_not_imported(
     (alone,) = export_batch(database, study, "sqlite", tmp_path / "alone.db")
     change(alone, harm)
     with pytest.raises(FileError, match="not imported"):
-        import_file(database, alone, replace=True)
+        import_file(tmp_path / "new.db", alone)
 
 
 async def test_a_file_whose_numbers_were_driven_to_their_end_takes_no_batch(database: Path) -> None:

@@ -31,6 +31,7 @@ from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import create_batch, question_about, resume_batch, run_batch
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.trust.record import config_hash, trust_record
+from tidepool.storage.batches import delete_batch
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose.draft import Draft, keep_draft
 from tidepool.tui.app.dialogs.batch import TrustDialog
@@ -168,7 +169,8 @@ def test_an_import_keeps_the_servers_of_ones_own_batch_only(database: Path, tmp_
     import_file(here, database)
     assert query(here, "SELECT config FROM batch") == [(config,)] and trust_record().knows(batch_id, config)
     change(database, "UPDATE batch SET config = json_set(config, '$.providers.lab.api_key_env', ?)", TREASURE)
-    import_file(here, database, replace=True)
+    delete_batch(here, batch_id)
+    import_file(here, database)
     ((kept,),) = query(here, "SELECT config FROM batch")
     assert TREASURE not in kept and EVIL not in kept and not trust_record().knows(batch_id, kept)
 

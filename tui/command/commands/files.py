@@ -66,15 +66,12 @@ def run_publish(options: argparse.Namespace) -> int:
 
 def add_import_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="another Tidepool file; it is left as it is")
-    parser.add_argument(
-        "--replace", action="store_true", help="take its copy of batches that are here already, e.g. resumed elsewhere"
-    )
 
 
 def run_import(options: argparse.Namespace) -> int:
     from tidepool.engine.publishing.reuse import import_file  # loads what runs a study
 
-    imported = import_file(options.db, options.file, replace=options.replace)
+    imported = import_file(options.db, options.file)
     lines = []
     for batch_id in imported.batches:
         left_out = f", without {', '.join(keys)}" if (keys := imported.left_out.get(batch_id)) else ""
