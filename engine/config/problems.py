@@ -214,14 +214,16 @@ def _hint(error: Any) -> str:
     meant: Any = None
     match error["type"], value:
         case "int_type" | "float_type" | "bool_type", str():
-            number, is_bool = read_value(value.strip()[:LONGEST_SHOWN]), error["type"] == "bool_type"
-            meant = number if isinstance(number, bool if is_bool else int | float) else None
+            number = read_value(value.strip()[:LONGEST_SHOWN])
+            wanted = {"int_type": (int,), "float_type": (int, float), "bool_type": (bool,)}[error["type"]]
+            meant = number if type(number) in wanted else None
         case "int_type" | "int_from_float", float() if math.isfinite(value):
             meant = round(value)
         case "string_type", int() | float():
             meant = str(value).lower()
         case "list_type", str() if len(value) <= LONGEST_SHOWN:
-            meant = [value] if " " in value else value.split(",")
+            words = [word.strip() for word in value.split(",")]
+            meant = words if all(word and " " not in word for word in words) else [value]
     if meant is not None and not isinstance(key, int):
         return f"Write {format_key(key)} = {format_value(meant)}."
     options = re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", "")))

@@ -114,6 +114,14 @@ NO_LINES = Lines("")
 # -- slips -----------------------------------------------------------------------------------------------
 
 
+def _is_toml(line: str) -> bool:
+    try:
+        tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
 def find_slip(text: str, complaint: str) -> tuple[int, str]:
     """The line, and a sentence with the cure, for a text that is no TOML. `complaint` is the parser's own."""
     lines = text.splitlines() or [""]
@@ -127,6 +135,8 @@ def find_slip(text: str, complaint: str) -> tuple[int, str]:
         advice = f"Each of several is written [[{name}]]." if name in LISTS else "Keep one of the two."
         return number, f"{name} is there already. {advice}"
     if pair is not None and not line.startswith("["):
+        if _is_toml(line):
+            return number, "this line is in order, so a list, a table or a text that is opened above it is not closed."
         value = pair["value"].split(" #")[0].strip(" ,\"'")
         word = value.lower() if value.lower() in ("true", "false") else value
         written = word if not isinstance(read_value(word), str) else json.dumps(word, ensure_ascii=False)

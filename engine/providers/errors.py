@@ -15,9 +15,9 @@ from tidepool.engine.providers.endpoint import Endpoint, display_host, scrub_key
 from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.rate_headers import retry_after
 
-NESTED = ("error", "errors", "detail", "message")
+NESTED = ("error", "errors", "detail", "fault", "message")
 """keys under which an error may stand as an object or a list of its own"""
-WORDS = ("message", "msg", "error_description", "detail", "error", "title")
+WORDS = ("message", "Message", "msg", "error_description", "detail", "faultstring", "error", "title")
 STATUSES = ("code", "status", "status_code")
 DEEPEST = 6
 MOST_READ = 20_000

@@ -88,16 +88,22 @@ class Pool:
             self._pump()
 
     def _best(self, model: str) -> Host | None:
-        """The server that will be through first; None where waiting for the fastest one is quicker still. Where all rest, those
-        that cannot be reached are tried all the same: how often, is for the account to say, which is down."""
+        """The server that will be through first; None where waiting for the quickest one takes less, unless there are calls
+        enough for all. One that was not tried yet counts as quick as the quickest. Where all rest, those that cannot be reached
+        are tried all the same: how often, is for the account to say, which is down."""
         awake = self.awake(model) or [host for host in self.having(model) if host.unreachable]
         free = [host for host in awake if host.in_flight < host.limit]
-        if not free:
-            return None
-        chosen = min(free, key=lambda host: (host.share * (host.in_flight + 1), host.in_flight))
-        fastest = min(awake, key=lambda host: host.share)
-        waits = fastest.share * (fastest.in_flight + len(self._waiting) + 1)
-        return chosen if chosen.share * (chosen.in_flight + 1) <= waits else None
+        quickest = min((host.share for host in awake if host.share), default=0.0)
+
+        def expected(host: Host, others: int = 0) -> tuple[float, int]:
+            return (host.share or quickest) * (host.in_flight + 1 + others), host.in_flight
+
+        chosen = min(free, key=expected, default=None)
+        calls = len(self._waiting) + sum(host.in_flight for host in awake)
+        if chosen is None or calls + 1 >= sum(host.limit for host in awake):
+            return chosen
+        fastest = min(awake, key=lambda host: host.share or quickest)
+        return chosen if expected(chosen)[0] <= expected(fastest, len(self._waiting))[0] else None
 
     def _pump(self) -> None:
         waiting, self._waiting = self._waiting, deque()

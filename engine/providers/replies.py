@@ -66,10 +66,11 @@ MOST_TOKENS = 4_000_000
 LONGEST_NAME = 200
 ABSOLUTE_PATH = re.compile(r"(?:file:|[a-z]:)?[/\\]", re.IGNORECASE)
 
-_THOUGHT = re.compile(
-    r"(?P<lead>\A\s*)?<(?P<tag>think|thinking|thought|reasoning)\s*>(?P<thought>.*?)(?P<end></(?P=tag)\s*>\s*|\Z)",
+_LEADING = re.compile(
+    r"\s*<(?P<tag>think|thinking|thought|reasoning)\s*>(?P<thought>.*?)(?:</(?P=tag)\s*>\s*|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
+_INSIDE = re.compile(r"(?P<line>^[ \t]*)?<think\s*>(?P<thought>.*?)(?P<end></think\s*>\s*|\Z)", re.I | re.M | re.S)
 _CLOSING = re.compile(r"</think\s*>\s*", re.IGNORECASE)
 
 
@@ -86,13 +87,15 @@ def split_thought(text: str) -> tuple[str, str]:
     thoughts: list[str] = []
 
     def take(match: re.Match[str]) -> str:
-        if match["lead"] is None and (not match["end"] or match["tag"].lower() != "think"):
-            return match[0]
+        if match["line"] is None and not match["end"]:
+            return match[0]  # within a sentence, a tag that is not closed is only a word
         thoughts.append(match["thought"])
         return ""
 
-    if "<" in text:
-        text = _THOUGHT.sub(take, text)
+    while leading := _LEADING.match(text):
+        thoughts.append(leading["thought"])
+        text = text[leading.end() :]
+    text = _INSIDE.sub(take, text)
     if closing := _CLOSING.search(text):
         thoughts.append(text[: closing.start()])
         text = text[closing.end() :]

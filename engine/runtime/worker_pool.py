@@ -101,10 +101,10 @@ class WorkerClient:
 
     def send(self, method: str, *arguments: Any) -> None:
         """Calls a method of the worker without waiting for it."""
-        self._spawn(self.remote.call(method, *arguments))
+        self.spawn(self.remote.call(method, *arguments))
 
     def begin(self) -> None:
-        self._spawn(self._collect())
+        self.spawn(self._collect())
 
     async def close(self) -> None:
         self._lost = True
@@ -146,11 +146,9 @@ class WorkerClient:
     def _settle(self, number: int, result: Answer | ProviderError) -> None:
         if number not in self.in_flight:  # lost meanwhile
             return
-        job, answer = self.in_flight[number]
+        job, answer = self.in_flight.pop(number)
         if isinstance(result, ProviderError) and self._pool.cannot_ask(job.provider, result):
-            self.lose(f"{job.provider} cannot be asked there: {result}")
-            return
-        del self.in_flight[number]
+            self._pool.set_aside(self, job.provider, result)
         if answer.done():  # nobody waits for it any more
             return
         if isinstance(result, ProviderError):
@@ -158,7 +156,7 @@ class WorkerClient:
         else:
             answer.set_result(result)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -316,8 +314,8 @@ class WorkerPool:
                         f"The node {worker.card.node} has Tidepool {version}, and this is {own}: install the same version on all nodes."
                     )
                 for opening in self._openings.values():
-                    if (fault := await self._open_provider(worker, opening)) is not None and opening.on_node:
-                        raise fault
+                    if await self._open_provider(worker, opening) is not None and opening.on_node:
+                        self._reopen_later(worker, opening.name)
                 break
             except BaseException as error:
                 remote.kill()
@@ -354,6 +352,25 @@ class WorkerPool:
         else:
             self.notices(f"From {worker.card.node} {opening.name} cannot be asked, and gets no calls there: {fault}")
         return fault
+
+    def set_aside(self, worker: WorkerClient, provider: str, error: ProviderError) -> None:
+        """The server beside a worker cannot be asked: the worker goes on with other providers."""
+        if provider in worker.providers:
+            worker.providers.discard(provider)
+            self.notices(f"From {worker.card.node} {provider} cannot be asked for now: {error}")
+            self._reopen_later(worker, provider)
+
+    def _reopen_later(self, worker: WorkerClient, provider: str) -> None:
+        async def reopen() -> None:
+            pause = FIRST_PAUSE
+            while provider not in worker.providers:
+                await asyncio.sleep(pause)
+                pause = min(LONGEST_PAUSE, pause * 2)
+                opening = self._openings[provider]
+                if await worker.remote.call("open", opening) is None:
+                    worker.providers.add(provider)
+
+        worker.spawn(reopen())
 
     def lost(self, worker: WorkerClient, reason: str) -> None:
         self.workers.remove(worker)

@@ -75,9 +75,11 @@ def find(
     first, last = unit_range(batch_number)
     conditions, values = _unit_conditions(filter_by, "c.unit_id", of_messages=True)
     worded, patterns = containing("c.text", words)
-    # The plus keeps SQLite from sorting: calls are read in the order of their ids.
+    # The plus keeps SQLite from sorting: calls are read in the order of their ids, from the first to the last of the batch.
     rows = connection.execute(
-        "SELECT c.id, c.unit_id, c.turn, c.wave, c.speaker, c.text FROM call c WHERE c.id > :after "
+        "SELECT c.id, c.unit_id, c.turn, c.wave, c.speaker, c.text FROM call c WHERE c.id > :after AND c.id BETWEEN "
+        "(SELECT min(id) FROM call WHERE unit_id BETWEEN :first AND :last) AND "
+        "(SELECT max(id) FROM call WHERE unit_id BETWEEN :first AND :last) "
         f"AND +c.unit_id BETWEEN :first AND :last AND c.status = 'answered' AND {worded} {conditions} "
         "ORDER BY c.id LIMIT :most",
         {"after": after, "first": first, "last": last, "most": most, **values, **patterns},

@@ -187,7 +187,9 @@ def joined(tables: Iterable[ExportTable]) -> Iterator[ExportTable]:
     for table in tables:
         by_name.setdefault(table.name, []).append(table)
     for name, parts in by_name.items():
-        yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))
+        rows = chain.from_iterable(part.rows for part in parts)
+        # the batches of a study share its row
+        yield ExportTable(name, parts[0].columns, iter(dict.fromkeys(rows)) if name == "studies" else rows)
 
 
 COLUMNS: dict[str, ColumnType] = {

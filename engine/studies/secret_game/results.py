@@ -45,8 +45,7 @@ class GameResults(Results):
         """As the JSON summary has them, with what people coded by hand."""
         failed = {tuple(json.loads(names)): count for names, count in failures_by_pair(connection, batch["id"])}
         found = analyse_sides(Sides.read(outcomes(connection, batch["number"])), failed, GameDesign.of(config))
-        sat_out = sit_outs(connection, batch["id"])
-        return with_coding(connection, batch, found | ({"sat_out": sat_out} if sat_out else {}))
+        return with_coding(connection, batch, found | {"sat_out": sit_outs(connection, batch["id"])})
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return report.blocks(statistics)
