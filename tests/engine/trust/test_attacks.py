@@ -392,13 +392,13 @@ def dangers(text: str) -> list[str]:
 def test_a_draft_from_somebody_else_loses_servers_keys_cluster_and_code(
     database: Path, machine: Move, text: str
 ) -> None:
-    draft = Draft(text, "evil/saved.toml", {"evolution": text}, (text,))
+    draft = Draft(text, "evil/saved.toml", (text,))
     keep_draft(database, draft)
     assert read_draft(database) == draft, "one's own stays as it is"
     machine("there")
     found = read_draft(database)
     assert found is not None and found.source == ""
-    assert [dangers(part) for part in found.texts] == [[], [], []]
+    assert [dangers(part) for part in found.texts] == [[], []]
 
 
 def test_a_harmless_draft_survives_and_needs_no_trust(database: Path, machine: Move) -> None:
