@@ -118,6 +118,10 @@ def prefix_pattern(reference: str) -> str:
     return re.sub(r"([\\%_])", r"\\\1", reference) + "%"
 
 
+def all_batches(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+    return connection.execute("SELECT * FROM batch ORDER BY number").fetchall()
+
+
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     """By id, unique prefix of one, `last`, or `last~1` for the one before it; a study of several batches is none of them."""
     pattern = prefix_pattern(reference)

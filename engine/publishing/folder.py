@@ -29,7 +29,7 @@ from tidepool.engine.publishing.card import (
 )
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
-from tidepool.storage.batches import find_batch
+from tidepool.storage.batches import all_batches, find_batch
 from tidepool.storage.file import reading, settle, value_of
 from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
 from tidepool.storage.transfer.formats import finished_together, write_parquet_tables, write_text
@@ -118,7 +118,7 @@ def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> 
 
 def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: About, notes: list[str]) -> Publication:
     copy = folder / FILE
-    rows = connection.execute("SELECT * FROM batch ORDER BY number").fetchall()
+    rows = all_batches(connection)
     batches = tuple(summarise(copy, row["id"], with_statistics=False) for row in rows)
     (folder / "data").mkdir()
     tables = list(joined(table for row in rows for table in tables_of(connection, row, VIEWS)))
