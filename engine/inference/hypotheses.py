@@ -143,7 +143,8 @@ def parse_contrast(text: str, factors: Factors) -> ContrastSpec:
     differences, place = _read_several(plain, 0, TIMES, [_difference_pattern(factor) for factor in factors.factors])
     held: list[tuple[str, ...]] = []
     if differences and (bar := BAR.match(plain, place)):
-        held, place = _read_several(plain, bar.end(), COMMA, [_held_pattern(factor) for factor in factors.factors])
+        held, end = _read_several(plain, bar.end(), COMMA, [_held_pattern(factor) for factor in factors.factors])
+        place = end if held else place
     if not differences or place != len(plain):
         raise UsageError(_unreadable(text, factors))
     names = {factor.name: {_plain(level): level for level in factor.levels} for factor in factors.factors}
@@ -162,14 +163,15 @@ Patterns = Sequence[tuple[str, re.Pattern[str]]]
 def _read_several(text: str, place: int, between: re.Pattern[str], patterns: Patterns) -> tuple[list[Any], int]:
     """The items from `place` on, each with the name of its factor, and where the last one ends."""
     items: list[tuple[str, ...]] = []
+    end = place
     while found := next(((name, match) for name, one in patterns if (match := one.match(text, place))), None):
         name, match = found
         items.append((name, *(_unquoted(part) for part in match.groups())))
-        place = match.end()
-        if not (sign := between.match(text, place)):
+        end = match.end()
+        if not (sign := between.match(text, end)):
             break
         place = sign.end()
-    return items, place
+    return items, end
 
 
 def _difference_pattern(factor: Factor) -> tuple[str, re.Pattern[str]]:

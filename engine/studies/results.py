@@ -172,22 +172,26 @@ def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> di
     """Unit by unit where the same met in both, else as two samples; clustered by what links units."""
     batches = (first, second)
     known = [
-        {unit: value for unit, value in zip(one.talks, one.by_talk[measure.name], strict=True) if value is not None}
-        for one in batches
+        {
+            (talk.number, talk.drawn): (value, talk)
+            for talk, value in zip(one.talks, values, strict=True)
+            if value is not None
+        }
+        for one, values in ((batch, batch.by_talk[measure.name]) for batch in batches)
     ]
     both = [unit for unit in known[0] if unit in known[1]]
     paired = len(both) >= COMMON * max(map(len, known)) > 0
-    linked = first.linked or second.linked
     if paired:
-        gaps = numpy.array([known[0][unit] - known[1][unit] for unit in both])
-        ways = _clusterings([(0, unit) for unit in both], linked)
+        gaps = numpy.array([known[0][unit][0] - known[1][unit][0] for unit in both])
+        arm = 1 if second.linked and not first.linked else 0
+        ways = _clusterings([(arm, known[arm][unit][1]) for unit in both], batches)
         contrast = matched(gaps, ways, measure.bounds[1] - measure.bounds[0])
     else:
-        units = [(arm, unit) for arm, values in enumerate(known) for unit in values]
-        values = numpy.array([known[arm][unit] for arm, unit in units])
-        group = numpy.array([arm == 0 for arm, _ in units])
-        every = numpy.zeros(len(values), dtype=int)
-        contrast = stratified(group, values, every, _clusterings(units, linked), measure.bounds)
+        units = [(arm, *one) for arm, values in enumerate(known) for one in values.values()]
+        values = numpy.array([value for _, value, _ in units])
+        group = numpy.array([arm == 0 for arm, _, _ in units])
+        ways = _clusterings([(arm, talk) for arm, _, talk in units], batches)
+        contrast = stratified(group, values, numpy.zeros(len(values), dtype=int), ways, measure.bounds)
     if contrast is None:
         return None
     return {
@@ -200,12 +204,19 @@ def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> di
     }
 
 
-def _clusterings(units: Sequence[tuple[int, Talk]], linked: bool) -> list[Any]:
+def _clusterings(units: Sequence[tuple[int, Talk]], batches: Sequence[BatchValues]) -> list[Any]:
     """By game, where memory or kept secrets link its units; by scenario, where scenarios repeat."""
-    games = places_in({}, [(arm, unit.game) for arm, unit in units])
-    scenarios = numpy.array([unit.scenario for _, unit in units], dtype=int)
-    repeated = 1 < len(set(scenarios.tolist()) - {0}) < len({unit.number for _, unit in units})
-    return [*([games] if linked else []), *([scenarios] if repeated else [])]
+    ways = []
+    if any(batch.linked for batch in batches):
+        ways.append(
+            places_in(
+                {}, [(arm, "game", talk.game) if batches[arm].linked else (arm, talk.number) for arm, talk in units]
+            )
+        )
+    scenarios = numpy.array([talk.scenario for _, talk in units], dtype=int)
+    if 1 < len(set(scenarios.tolist()) - {0}) < len({talk.number for _, talk in units}):
+        ways.append(scenarios)
+    return ways
 
 
 # -- statistics of any kind ----------------------------------------------------------------------------------------------

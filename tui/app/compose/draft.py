@@ -140,7 +140,8 @@ class DraftHistory:
     def edit(self, *edits: Edit) -> None:
         """One change from the form. The text follows with the next `written`. Another value for the same key is made
         in the text before it, so a key that was cleared keeps its place and its remark."""
-        if not (self._edits and isinstance(edits[0], Put) and self._edits[0].path == edits[0].path):
+        same = len(edits) == len(self._edits) == 1 and self._edits[0].path == edits[0].path
+        if not (same and isinstance(edits[0], Put)):
             self._remember(_key_text(edits[0]))
         self._edits, self._written, self.touched = edits, False, True
         for edit in edits:
