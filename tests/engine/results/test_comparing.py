@@ -54,6 +54,18 @@ def test_a_difference_without_interval_or_test_is_told_as_such() -> None:
         assert words in str(told[-1])
 
 
+async def test_a_game_whose_conversations_memory_links_is_paired_with_one_without_memory(database: Path) -> None:
+    ids = []
+    for memory in ("short", "long"):
+        study = of_persona("bargainer")
+        study.agents = [agent.model_copy(update={"memory": memory}) for agent in study.agents]
+        study.games = 6
+        ids.append((await run_batch(study, database))["batch_id"])
+    (difference,) = compare(database, ids)["differences"]
+    assert (difference["paired"], difference["units"], difference["clusters"]) == (True, 60, 6)
+    assert difference["difference_ci95"] is not None
+
+
 async def test_batches_of_other_lengths_are_two_samples(database: Path) -> None:
     ids = [
         (await run_batch(study, database))["batch_id"]

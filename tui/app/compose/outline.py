@@ -27,8 +27,8 @@ SERVICES_IN_WORDS = {
     "live": "all conversations advance together, live; none waits for another's turn",
     "openai": "batch_size conversations at a time, wave by wave, by OpenAI's batch API",
     "anthropic": "batch_size conversations at a time, wave by wave, by Anthropic's batch API",
-    "openai-conversation": "all conversations, wave by wave, by OpenAI's batch API",
-    "anthropic-conversation": "all conversations, wave by wave, by Anthropic's batch API",
+    "openai-conversation": "all conversations (up to 50,000 at a time), wave by wave, by OpenAI's batch API",
+    "anthropic-conversation": "all conversations (up to 50,000 at a time), wave by wave, by Anthropic's batch API",
 }
 
 CHOICES_IN_WORDS: Mapping[tuple[str, ...], Mapping[str, str]] = {
