@@ -134,13 +134,8 @@ class BenchComparison:
             "cost_usd_sequential": self.sequential["cost_usd"],
             "cost_usd_waves": self.waves["cost_usd"],
             "simulated": self.waves["simulated"],
-            "same_statistics": _findings(self.sequential) == _findings(self.waves),
+            "same_statistics": self.sequential["statistics"] == self.waves["statistics"],
         }
-
-
-def _findings(summary: dict[str, Any]) -> dict[str, Any]:
-    """What was found; how fast differs in any two runs."""
-    return {name: section for name, section in summary["statistics"].items() if name != "performance"}
 
 
 def compare(config: Config) -> BenchComparison:

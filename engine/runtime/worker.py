@@ -85,6 +85,8 @@ class Worker:
             return _scrubbed(error)
         except TidepoolError as error:
             return ProviderError(ErrorClass.FATAL, str(error))
+        if before := self._providers.get(opening.name):  # its server was gone for a while
+            await before.close()
         self._providers[opening.name] = provider
         return None
 

@@ -366,9 +366,11 @@ class WorkerPool:
             while provider not in worker.providers:
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
-                opening = self._openings[provider]
-                if await worker.remote.call("open", opening) is None:
+                if await worker.remote.call("open", self._openings[provider]) is None:
                     worker.providers.add(provider)
+                    if self._batch_id:
+                        await worker.remote.call("serve", self._batch_id)
+                    self.on_change()
 
         worker.spawn(reopen())
 
