@@ -77,6 +77,7 @@ def found_in(screen: str) -> int:
     return int(screen.partition("so far, ")[2].split()[0].replace(",", "") or 0)
 
 
+@pytest.mark.slow
 async def test_a_batch_is_steered_stopped_after_a_question_and_another_killed_and_resumed(
     tmp_path: Path, path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def status(client: httpx.Client, batch_id: str) -> str:
     return str(answer.json()["data"]["status"])
 
 
+@pytest.mark.slow
 def test_a_batch_outlives_the_api_that_started_it(tidepool: Tidepool, database: Path) -> None:
     tidepool("entities", "generate", "-n", "4")
     with served(tidepool) as client:
