@@ -472,8 +472,8 @@ class Ledger:
     def _put(self, table: type[SQLModel], values: Mapping[str, Any], conflict: str = "REPLACE") -> None:
         """A note of sandboxed code, a metric's name or an error may hold a key, so every text passes `storable`."""
         statement = insert_into(table, *values, conflict=conflict)
-        found = (values[name] for name in statement.names)
-        self.writer.put(statement, tuple([storable(value) if isinstance(value, str) else value for value in found]))
+        row = [storable(value) if isinstance(value, str) else value for value in map(values.get, statement.names)]
+        self.writer.put(statement, tuple(row))
 
 
 # -- Control -----------------------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ GROUPS_IN_THREAD = 200
 DISTANCE, LONGEST = 0.0002, 0.02
 """seconds between two groups for each call in flight, and at most: little compared with the time a model takes to answer"""
 
+_WAIT = f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}"
 _PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")
 
 
@@ -156,7 +157,7 @@ class Writer:
             # A group as large as a million units takes minutes beside a busy loop: no stranger's query holds anybody up here.
             self._inner.lift_time_limit()
             await self._enter_wal()
-            for pragma in (*_PRAGMAS, "busy_timeout = 0"):
+            for pragma in _PRAGMAS:
                 await self._connection.execute(f"PRAGMA {pragma}")
         except sqlite3.Error as error:
             await self._connection.close()
@@ -276,6 +277,7 @@ class Writer:
         """
         began = time.monotonic()
         try:
+            self._inner.execute("PRAGMA busy_timeout = 0")
             self._inner.execute("BEGIN IMMEDIATE")
             try:
                 for statement in _in_order(group):
@@ -289,6 +291,8 @@ class Writer:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
                 return False
             raise
+        finally:
+            self._inner.execute(_WAIT)
         self._since_checkpoint += group.size
         if time.monotonic() - began > HELD_UP:
             self._groups_in_thread = GROUPS_IN_THREAD
@@ -297,7 +301,6 @@ class Writer:
     async def _write_in_thread(self, group: _Group) -> None:
         """Writes what is large or durable, or has to wait for another program, in aiosqlite's thread."""
         connection = self._connection
-        await connection.execute_fetchall(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
         if group.durable:
             await connection.execute_fetchall("PRAGMA synchronous = FULL")
         await connection.execute("BEGIN IMMEDIATE")
@@ -310,7 +313,6 @@ class Writer:
                 await connection.rollback()
             raise
         self._since_checkpoint += group.size
-        await connection.execute_fetchall("PRAGMA busy_timeout = 0")
         if group.durable:
             await connection.execute_fetchall("PRAGMA synchronous = NORMAL")
         if self._since_checkpoint > CHECKPOINT_ROWS:

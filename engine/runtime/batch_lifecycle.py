@@ -37,6 +37,7 @@ from tidepool.engine.providers.protocol import (
 from tidepool.engine.runtime.accounts import LONGEST_PAUSE, Account
 from tidepool.engine.runtime.context import RunContext, wait_forever
 from tidepool.engine.runtime.provider_batch import RETENTION_SECONDS, ProviderBatch, ResultCollection, custom_id
+from tidepool.engine.runtime.retrying import retry
 from tidepool.storage.purchases import ProviderBatchBook, StoredProviderBatch
 from tidepool.storage.states import ProviderBatchPhase
 
@@ -63,6 +64,7 @@ GIVE_UP_SECONDS = 30.0
 CANCEL_SECONDS = 600.0
 """the longest that a provider batch cancelled for taking too long may take to end"""
 Overdue = Callable[[ProviderBatch], None]
+_HEALING = (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,29 +168,32 @@ class BatchLifecycle:
         """Repeats what was certainly not taken for as long as an outage is waited for, counted from `since`; without
         `outage_patience`, as often as a call is retried."""
         attempt, patience = 0, self.patience
+
+        def pause_after(error: ProviderError) -> float | None:
+            nonlocal attempt
+            if error.fault is ErrorClass.FATAL:
+                return None
+            left = since + patience - time.monotonic() if patience else math.inf
+            asked = error.retry_after or 0.0
+            pause: float | None = max(asked, min(self._growing(attempt), LONGEST_PAUSE, left))
+            if left <= 0 or asked > left or (not patience and attempt >= self.account.settings.retries):
+                pause = None
+            self.account.batch_failed(error, since, patience or math.inf, pause or 0.0)
+            attempt += 1
+            return pause
+
         try:
-            while True:
-                try:
-                    return await request()
-                except ProviderError as error:
-                    if error.fault is ErrorClass.FATAL:
-                        raise RunError(str(error)) from error
-                    left = since + patience - time.monotonic() if patience else math.inf
-                    pause = self._pause(attempt, error.retry_after or 0.0, left)
-                    self.account.batch_failed(error, since, patience or math.inf, pause or 0.0)
-                    if pause is None:
-                        raise BatchRefused(str(error)) from None
-                attempt += 1
-                await asyncio.sleep(pause)
+            return await retry(request, (ProviderError,), pause_after)
+        except ProviderError as error:
+            if error.fault is ErrorClass.FATAL:
+                raise RunError(str(error)) from error
+            raise BatchRefused(str(error)) from None
         finally:
             self.account.batch_answered()
 
-    def _pause(self, attempt: int, asked: float, left: float) -> float | None:
-        """Seconds before the next attempt; None where it would come too late. `asked` is what the provider wants."""
-        if left <= 0 or asked > left or (math.isinf(left) and attempt >= self.account.settings.retries):
-            return None
-        growing = self.account.provider.backoff * 2.0 ** min(attempt, 10)
-        return max(asked, min(growing, LONGEST_PAUSE, left))
+    def _growing(self, failures: int) -> float:
+        """Seconds that double with each failure."""
+        return self.account.provider.backoff * 2.0 ** min(failures, 10)
 
     # -- after a crash or a cut --------------------------------------------------------------------------
 
@@ -271,33 +276,34 @@ class BatchLifecycle:
         """Raises ProviderBatchGone where there is nothing for long, and ProviderError where a fault does not heal, or
         where the provider answered with faults alone for `longest`. Nothing is known of one that does not answer at
         all, so that is waited for without an end."""
-        wait, unseen, troubled, since = self.account.provider.backoff, 0, 0, time.monotonic()
+        unseen, troubled, since = 0, 0, time.monotonic()
+
+        def pause_after(error: Exception) -> float | None:
+            nonlocal unseen, troubled, since
+            if isinstance(error, ProviderBatchGone):
+                unseen += 1
+                slowest = max(self.account.settings.poll_interval, self.account.provider.backoff)
+                return min(self._growing(unseen - 1), slowest) if unseen < GONE_POLLS else None
+            if not isinstance(error, ProviderError) or error.fault not in _HEALING:
+                return None
+            unanswered = error.no_reply in (NoReply.UNREACHABLE, NoReply.TIMEOUT)
+            since = time.monotonic() if unanswered else since
+            troubled += 1
+            left = since + longest - time.monotonic()
+            if left <= 0 and (longest or troubled >= GONE_POLLS):
+                return None
+            pause = min(self._growing(troubled - 1) if error.retry_after is None else error.retry_after, self._slowest)
+            pause = min(pause, left) if left > 0 else pause
+            self.account.batch_failed(error, since, math.inf if unanswered else longest, pause)
+            return pause
+
+        async def look() -> T:
+            if meanwhile is not None and (unseen or troubled):
+                await meanwhile()
+            return await request()
+
         try:
-            while True:
-                try:
-                    return await request()
-                except ProviderBatchGone:
-                    unseen += 1
-                    if unseen >= GONE_POLLS:
-                        raise
-                    pause = wait
-                except ProviderError as error:
-                    if error.fault not in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
-                        raise
-                    unanswered = error.no_reply in (NoReply.UNREACHABLE, NoReply.TIMEOUT)
-                    since = time.monotonic() if unanswered else since
-                    troubled += 1
-                    left = since + longest - time.monotonic()
-                    if left <= 0 and (longest or troubled >= GONE_POLLS):
-                        raise
-                    pause = min(self.account.provider.backoff * 2.0 ** min(troubled - 1, 10), self._slowest)
-                    pause = pause if error.retry_after is None else min(error.retry_after, self._slowest)
-                    pause = min(pause, left) if left > 0 else pause
-                    self.account.batch_failed(error, since, math.inf if unanswered else longest, pause)
-                if meanwhile is not None:
-                    await meanwhile()
-                await asyncio.sleep(pause)
-                wait = min(wait * 2, max(self.account.settings.poll_interval, self.account.provider.backoff))
+            return await retry(look, (ProviderError, ProviderBatchGone), pause_after)
         finally:
             self.account.batch_answered()
 
@@ -397,20 +403,22 @@ class BatchLifecycle:
 
     async def _collected(self, job: ProviderBatch) -> ResultCollection:
         """All results that can be read: re-reads are bounded, for a file that is broken stays so."""
-        collection, wait = ResultCollection(job.ticket), self.account.provider.backoff
-        for attempt in range(READS):
-            try:
-                await self._poll_until_seen(lambda: self._read_where_reached(job, collection), longest=self.patience)
-                break
-            except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
-                if collection.is_whole or (collection.is_foreign and job.unsure):
-                    break
-                if attempt == READS - 1 or isinstance(error, ProviderError):
-                    collection.unread = True
-                    self._log_missing(job, collection, str(error))
-                    break
-            await asyncio.sleep(wait)
-            wait *= 2
+        collection, reads = ResultCollection(job.ticket), 0
+
+        def pause_after(error: Exception) -> float | None:
+            nonlocal reads
+            reads += 1
+            enough = collection.is_whole or (collection.is_foreign and job.unsure)
+            return None if enough or reads == READS else self._growing(reads - 1)
+
+        try:
+            read = partial(self._read_where_reached, job, collection)
+            again = (ResultsIncomplete, ProviderBatchGone)
+            await retry(lambda: self._poll_until_seen(read, longest=self.patience), again, pause_after)
+        except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
+            if not collection.is_whole and not (collection.is_foreign and job.unsure):
+                collection.unread = True
+                self._log_missing(job, collection, str(error))
         if collection.foreign and not collection.is_foreign:
             words = f"{collection.foreign:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
             self._context.log("warning", words)

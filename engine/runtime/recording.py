@@ -1,6 +1,6 @@
 """A live call and its row: money set aside, a place within the limits, the provider, retries for what can heal, and the ledger.
 
-Retrying is done by tenacity, entered only after a first failure: most calls never need it. An answer is committed under its address before
+Retrying starts only after a first failure: most calls never need it. An answer is committed under its address before
 its unit sees it; a final failure is a row too, and replays as one. A reply that is no answer is paid for and counted, whatever becomes of
 its call, and logged while something can still be done about it."""
 
@@ -8,8 +8,6 @@ import random
 import sqlite3
 import time
 from collections import Counter
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from tidepool.engine.call import Call, Reply, prompt_hash
 from tidepool.engine.errors import CallFailed, ReplayMismatch
@@ -19,6 +17,7 @@ from tidepool.engine.providers.replies import UnusableReply, explain_unusable
 from tidepool.engine.reports.blocks import money, number, span
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.context import RunContext
+from tidepool.engine.runtime.retrying import retry
 from tidepool.engine.runtime.services import ExpectedWaves
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.storage.ledger import CallRecord
@@ -71,8 +70,6 @@ class LiveCall:
         try:
             return await self._attempt()
         except ProviderError as error:
-            if not _can_heal(error):
-                raise
             return await self._retry(error)
 
     async def _attempt(self) -> Answer:
@@ -132,9 +129,10 @@ class LiveCall:
         pending: ProviderError | None = first
         account, first_wait = self.account, self.account.provider.backoff
 
-        def given_up(state: RetryCallState) -> bool:
+        def pause_after(error: ProviderError) -> float | None:
             nonlocal faults, refusals, empty
-            error = _error_of(state)
+            if error.fault not in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
+                return None
             if error.fault is ErrorClass.RATE_LIMITED:
                 refusals += 1
             elif not self.excused:
@@ -142,16 +140,13 @@ class LiveCall:
             reply = error.answer if isinstance(error, UnusableReply) else None
             empty += reply is not None and reply.finish is FinishReason.EMPTY
             if faults > account.settings.retries or refusals > MOST_REFUSALS or empty > MOST_EMPTY:
-                return True
+                return None
             if reply is not None:
                 self.journal.unusable(self.pending, account, reply)
             self.journal.retried(self.pending, error)
-            return False
-
-        def wait(state: RetryCallState) -> float:
             if self.excused:
                 return 0.0  # the limiter holds it back until its provider is tried again
-            seconds = _error_of(state).retry_after
+            seconds = error.retry_after
             if seconds is None:
                 growing = min(LONGEST_WAIT, first_wait * 2.0 ** min(faults + refusals - 1, 30))
                 seconds = growing + random.uniform(0, first_wait)
@@ -164,18 +159,7 @@ class LiveCall:
                 raise error
             return await self._attempt()
 
-        retrying = AsyncRetrying(stop=given_up, wait=wait, retry=retry_if_exception(_can_heal), reraise=True)
-        return await retrying(attempt)
-
-
-def _error_of(state: RetryCallState) -> ProviderError:
-    error = state.outcome.exception() if state.outcome else None
-    assert isinstance(error, ProviderError)
-    return error
-
-
-def _can_heal(error: BaseException) -> bool:
-    return isinstance(error, ProviderError) and error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
+        return await retry(attempt, (ProviderError,), pause_after)
 
 
 # -- recording ---------------------------------------------------------------------------------------------------------

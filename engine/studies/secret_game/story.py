@@ -326,13 +326,16 @@ class Conversation:
                 revealed=side.revealed,
                 uncertain=reveal is not None and reveal.uncertain,
                 obtained=side.obtained,
-                **{name: getattr(reveal, name, None) for name in ("detector", "turn", "start", "end")},
+                detector=reveal and reveal.detector,
+                turn=reveal and reveal.turn,
+                start=reveal and reveal.start,
+                end=reveal and reveal.end,
                 score=score,
                 scenario=None if role.scenario is None else role.scenario + 1,
                 secret=role.secret,
                 model=self.cast.models[side.agent],
                 served_model=served[number],
-                details=as_json(hits[number]),
+                details=as_json(hits[number]) if reveal else "[]",
             )
 
     # -- the judge ---------------------------------------------------------------------------------------
