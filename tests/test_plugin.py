@@ -109,6 +109,7 @@ def test_a_learner_chooses_an_operator_of_a_package(extended: Extended) -> None:
     assert found["operators"]["ask_for_example"]["uses"] > 0
 
 
+@pytest.mark.slow
 def test_a_scorer_of_a_package_marks_the_replies(extended: Extended) -> None:
     brief, usual = (
         extended.json("--run", study("brief"), "--set", f"evolution.scorer={name!r}")["statistics"]["generations"]

@@ -44,7 +44,9 @@ DONE_AGAIN = ("delete", "library")
 """acts whose own lock or journal is taken away by the next one that writes"""
 
 
-@pytest.mark.parametrize("act", CASES)
+@pytest.mark.parametrize(
+    "act", ["import", "delete", *(pytest.param(act, marks=pytest.mark.slow) for act in ("library", "export"))]
+)
 def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str, files: Path, tmp_path: Path) -> None:
     statement, arguments, right = CASES[act]
     study, scratch = tmp_path / "study", tmp_path / "tmp"

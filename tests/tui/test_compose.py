@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static, TextArea
@@ -140,6 +141,7 @@ async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_afte
         assert not app._launched
 
 
+@pytest.mark.slow
 async def test_a_draft_survives_leaving_and_broken_toml_is_told_by_line(path: Path) -> None:
     async with opened(path) as (app, pilot):
         screen = await composing(app, pilot)

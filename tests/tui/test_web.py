@@ -111,7 +111,9 @@ async def test_the_link_opens_the_app_and_nothing_else_does_and_both_end_togethe
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
-@pytest.mark.parametrize("how", ["closed", "never read", "server killed"])
+@pytest.mark.parametrize(
+    "how", ["server killed", *(pytest.param(how, marks=pytest.mark.slow) for how in ("closed", "never read"))]
+)
 async def test_an_app_ends_with_its_tab_and_with_its_server(process: "subprocess.Popen[str]", how: str) -> None:
     async with browsing(process) as (browser, address, link):
         async with browser.get(link):

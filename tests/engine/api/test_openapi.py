@@ -95,6 +95,7 @@ def test_any_request_gets_a_documented_answer(document: Any) -> None:
     for_each_request(document, check)
 
 
+@pytest.mark.slow
 def test_so_does_any_request_about_a_batch_that_exists(document: Any, batch_id: str) -> None:
     def check(case: Any) -> None:
         case.path_parameters["id"] = batch_id

@@ -40,6 +40,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str,
     return ends(folder / "study.db")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", SLOW)
 def test_killed_twice_and_resumed_it_comes_to_the_same_and_buys_nothing_twice(
     service: str, undisturbed: dict[str, dict[str, Rows]], tmp_path: Path
