@@ -476,10 +476,10 @@ MEASURES = View(
         participant | text | Whose value it is: an agent, an entity, a genome, who chose in an episode; empty: of the unit as a
             whole.
         measure | text | `revealed`, `obtained` and `score` of a secret game, `rating` of a simulation, `score` of an answer,
-            `reward` of an episode, or a name of the study's own.
+            `reward` of an episode, `speaker_revealed` and the like of a branch, or a name of the study's own.
         value | real | The value; empty where it is missing.
         cluster | text | Values with the same cluster are not independent: a game, a combination of entities, a problem, a
-            query.
+            query, the conversation that a redraw continues.
         block | text | What was drawn for the unit: its scenario; empty where nothing was.
         missing | boolean | Whether it was to be measured and was not: the unit failed, or no clear answer came.
         """

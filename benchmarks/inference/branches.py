@@ -11,9 +11,11 @@ from scipy.special import expit  # type: ignore[import-untyped]
 
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.branching.results import outcome
-from tidepool.engine.studies.branches import Arm, Measure, Origin
+from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.measures import PERCENT, Outcome
+from tidepool.engine.studies.branches import Arm, Origin
 
-SHARE = Measure("revealed", "reveals", (0.0, 1.0), percent=True)
+SHARE = Outcome(name="revealed", words="reveals", unit=PERCENT, bounds=UNIT)
 BASES, EFFECTS, SPREAD = (-3.0, 0.0), (0.0, 0.8), 1.2
 DESIGNS = ((12, 5), (40, 5), (100, 20), (400, 5), (1, 20))
 TABLES = 2_000

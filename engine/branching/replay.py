@@ -17,7 +17,7 @@ from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, PlannedCalls, Si
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import (
     ASSIGNED,
-    OUTCOME,
+    REDRAW,
     Branch,
     BranchKind,
     BranchStage,
@@ -167,11 +167,11 @@ class RedrawnTalk:
             return reply
 
         unit.ask_through(ask)
-        await self.stage.story(self.talk)(unit)
+        result = await self.stage.story(self.talk)(unit)
+        for name, value in self.stage.measured(self.talk, self.origin.at, new_texts, result).items():
+            unit.measure(name, value, cluster=f"conversation {self.redraw.conversation}")
         if not unit.settled:
-            unit.ledger.put_record(
-                OUTCOME, 0, {**self.redraw.as_json(), **self.stage.redraw_record(self.talk, new_texts)}, unit.number
-            )
+            unit.ledger.put_record(REDRAW, 0, self.redraw.as_json(), unit.number)
 
 
 def _answer(stored: OriginAnswer) -> Answer:

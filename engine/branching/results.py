@@ -16,6 +16,8 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import Contrast, matched, stratified
 from tidepool.engine.inference.grouped import Array, Grouped, numpy
 from tidepool.engine.inference.intervals import Interval, rates_of
+from tidepool.engine.inference.measures import Outcome
+from tidepool.engine.inference.measures import number as numeric
 from tidepool.engine.kinds import KINDS, Kind, load_kind
 from tidepool.engine.reports.blocks import (
     Block,
@@ -32,10 +34,10 @@ from tidepool.engine.reports.blocks import (
     table,
 )
 from tidepool.engine.reports.figures import forest
-from tidepool.engine.studies.branches import EARLIER, Arm, BranchKind, Measure, Origin, read_origin
+from tidepool.engine.studies.branches import EARLIER, Arm, Origin, Redraw, read_origin
 from tidepool.engine.studies.results import Batch, Results, Statistics
-from tidepool.storage.queries.conversations import records_of_batch, talk_rows
-from tidepool.storage.states import unit_id
+from tidepool.storage.queries.conversations import measured_by_unit, records_of_batch, talk_rows
+from tidepool.storage.states import UnitStatus, unit_id
 from tidepool.storage.transfer.tables import ExportTable
 from tidepool.storage.views import ColumnType
 
@@ -55,8 +57,7 @@ class BranchResults(Results):
         self.contents = replace(own, tables=(*own.tables, lambda _, batch: redraws(batch["number"], origin)))
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        branches = self._kind.study.branches
-        return statistics(connection, batch, config, branches, self._origin) if branches else {}
+        return statistics(connection, batch, self._kind.results.branch_measures(config.sections), self._origin)
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return blocks(statistics)
@@ -84,15 +85,13 @@ def results_shown(summary: Mapping[str, Any]) -> Results:
 
 
 def statistics(
-    connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig, kind: BranchKind, origin: Origin
+    connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin
 ) -> dict[str, Any]:
     number = batch["number"]
-    values = kind.values(connection, number, origin.at)
+    redrawn = {redraw.number: redraw for redraw in origin.redraws()}
+    values = _by_measure(connection, batch, redrawn)
     games = _games(connection, number, origin)
-    outcomes = [
-        outcome(measure, _by_conversation(values, origin, position), origin, games)
-        for position, measure in enumerate(kind.measures(config))
-    ]
+    outcomes = [outcome(measure, values[measure.name], origin, games) for measure in measures]
     return {
         "branch": {
             "batch_id": origin.batch_id,
@@ -101,7 +100,7 @@ def statistics(
             "times": origin.times,
             "conversations": len(origin.conversations),
             "unit": "conversation" if len(origin.conversations) > 1 else "redraw of this conversation",
-            "redraws": {"planned": origin.units, "completed": sum(draw.number in values for draw in origin.redraws())},
+            "redraws": {"planned": origin.units, "completed": _completed(connection, number, redrawn)},
             "outcomes": outcomes,
         }
     }
@@ -115,21 +114,26 @@ def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mappi
     return {redraw.conversation: games[redraw.number] for redraw in origin.redraws() if redraw.number in games}
 
 
-def _by_conversation(by_unit: Mapping[int, Sequence[float | None]], origin: Origin, position: int) -> Values:
-    values: dict[int, dict[Arm, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for redraw in origin.redraws():
-        if (unit_values := by_unit.get(redraw.number)) is not None and (value := unit_values[position]) is not None:
-            values[redraw.conversation][redraw.arm].append(value)
+def _by_measure(connection: sqlite3.Connection, batch: Batch, redrawn: Mapping[int, Redraw]) -> Mapping[str, Values]:
+    """The rows of the view `measures`, by measure, conversation and arm."""
+    values: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for unit, _, _, measure, value, _, _ in measured_by_unit(connection, batch["id"]):
+        if (redraw := redrawn.get(unit)) is not None and (known := numeric(value)) is not None:
+            values[measure][redraw.conversation][redraw.arm].append(known)
     return values
 
 
-def outcome(measure: Measure, values: Values, origin: Origin, games: Mapping[int, int]) -> dict[str, Any]:
+def _completed(connection: sqlite3.Connection, number: int, redrawn: Mapping[int, Redraw]) -> int:
+    return sum(row.number in redrawn and row.status == UnitStatus.COMPLETED for row in talk_rows(connection, number))
+
+
+def outcome(measure: Outcome, values: Values, origin: Origin, games: Mapping[int, int]) -> dict[str, Any]:
     """Conversations count that have a redraw in every arm; each counts the same."""
     complete = {number: arms for number, arms in values.items() if all(arms.get(arm) for arm in origin.arms)}
     alone = len(origin.conversations) == 1
-    data: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": "%" if measure.percent else "points"}
+    data: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": measure.unit or "points"}
     data |= {"conversations": len(complete), "left_out": len(origin.conversations) - len(complete)}
-    scale = 100.0 if measure.percent else 1.0
+    scale = measure.scale
     clusters = [games.get(number, -number) for number in complete]
     for arm in origin.arms:
         observed = [value for arms in complete.values() for value in arms[arm]] if alone else _means(complete, arm)
@@ -150,13 +154,13 @@ def _means(complete: Values, arm: Arm) -> list[float]:
     return [fmean(arms[arm]) for arms in complete.values()]
 
 
-def _over_conversations(complete: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
+def _over_conversations(complete: Values, clusters: Sequence[int], measure: Outcome) -> Contrast | None:
     gaps = numpy.array(_means(complete, "altered")) - numpy.array(_means(complete, "control"))
     clusterings = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
     return matched(gaps, clusterings, measure.bounds[1] - measure.bounds[0])
 
 
-def _of_this_one(complete: Values, measure: Measure) -> Contrast | None:
+def _of_this_one(complete: Values, measure: Outcome) -> Contrast | None:
     if not complete:
         return None
     (arms,) = complete.values()

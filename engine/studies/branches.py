@@ -16,7 +16,6 @@ from tidepool.storage.queries.conversations import TalkRow, records_of_batch
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig
-    from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.runtime.unit import Unit
 
 
@@ -100,8 +99,8 @@ def read_origin(text: object) -> Origin | None:
 
 
 T = TypeVar("T")
-TALK, EARLIER, OUTCOME = "branch_talk", "branch_earlier", "branch_outcome"
-"""names of records: of the batch those that it goes on from, of a unit what came of it"""
+TALK, EARLIER, REDRAW = "branch_talk", "branch_earlier", "branch_redraw"
+"""names of records: of the batch the conversations that it continues and those that they knew of, of a unit which redraw it is"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +153,11 @@ class BranchStage(Protocol):
     def story(self, talk: OriginTalk) -> Story:
         """The kind's own story of this talk, with what its speakers knew when it began."""
 
-    def redraw_record(self, talk: OriginTalk, texts: Mapping[str, str]) -> Mapping[str, Any]:
-        """What is kept of a redraw beside the kind's own outcomes; `texts` is what followed the branched turn, by step."""
+    def measured(self, talk: OriginTalk, at: str, texts: Mapping[str, str], result: Any) -> Mapping[str, float | None]:
+        """Values of `Results.branch_measures`. None: missing; a measure that is left out does not apply to this conversation.
 
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    name: str
-    """as the JSON has it"""
-    words: str
-    bounds: tuple[float, float]
-    percent: bool = False
+        `texts` is what followed the branched turn, by step; `result` is what the story returned.
+        """
 
 
 class BranchKind(Protocol):
@@ -180,12 +173,6 @@ class BranchKind(Protocol):
 
     def stage(self, config: "FrozenConfig", earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> BranchStage: ...
 
-    def measures(self, config: "StoredConfig") -> Sequence[Measure]: ...
-
-    def values(
-        self, connection: sqlite3.Connection, batch_number: int, at: str
-    ) -> Mapping[int, Sequence[float | None]]:
-        """By unit: one value for each measure; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

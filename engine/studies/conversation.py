@@ -36,8 +36,8 @@ async def play_all(run: BatchRun, conversations: Conversations) -> None:
 
 async def ask_judge(
     unit: Unit, step: str, call: Callable[[], Call], read: Callable[[Reply], T], put: Callable[[T | None], object]
-) -> None:
-    """Stores what is read from the judge's reply, or None: a conversation is complete without its verdict."""
+) -> T | None:
+    """Stores and returns what is read from the judge's reply, or None: a conversation is complete without its verdict."""
     found: T | None
     try:
         found = read(await unit.ask(call()))
@@ -45,6 +45,7 @@ async def ask_judge(
         found = None
     if not unit.settled:
         put(found)
+    return found
 
 
 # -- rehearsal ---------------------------------------------------------------------------------------------------------

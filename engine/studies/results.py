@@ -41,6 +41,10 @@ class Results:
         """What designs compare, by a config alone."""
         return ()
 
+    def branch_measures(self, sections: Sections) -> Sequence[Outcome]:
+        """What redraws of its conversations are measured by, where they can be branched."""
+        return ()
+
     def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
         """What the batch came to in these measures."""
         return values_by_talk(connection, batch, self.measures(sections))

@@ -193,13 +193,3 @@ def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: st
         "SELECT content FROM record WHERE unit_id = ? AND name = ? ORDER BY position", (unit_id(batch_number, 0), name)
     )
     return (json.loads(row["content"]) for row in rows)
-
-
-def records_of_units(connection: sqlite3.Connection, batch_number: int, name: str) -> dict[int, Any]:
-    """One row of each completed unit that has it, by the unit's number."""
-    rows = connection.execute(
-        "SELECT r.unit_id, r.content FROM record r JOIN unit u ON u.id = r.unit_id "
-        "WHERE r.unit_id BETWEEN ? AND ? AND r.name = ? AND u.status = 'completed'",
-        (*unit_range(batch_number, 1), name),
-    )
-    return {row["unit_id"] & MOST_UNITS: json.loads(row["content"]) for row in rows}

@@ -36,6 +36,11 @@ class GameResults(Results):
             *(_outcome(measure, points, name) for name in names for measure in MEASURES),
         ]
 
+    def branch_measures(self, sections: Sections) -> list[Outcome]:
+        """Of whoever speaks at the branched message, counted after it."""
+        words = {"speaker_revealed": "speaker reveals", "speaker_obtained": "speaker obtains"}
+        return [Outcome(name=name, words=what, unit=PERCENT, bounds=UNIT) for name, what in words.items()]
+
     def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
         design = GameDesign.of(StoredConfig(batch["config"]))
         scenarios = {number: "\x1f".join(secrets) for number, secrets in enumerate(design.scenarios, 1)}

@@ -17,13 +17,12 @@ from typing import Any
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
-from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.context import Latch
 from tidepool.engine.runtime.services import units_at_a_time
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.studies.branches import OUTCOME, FanOut, Measure, OriginTalk, Story
+from tidepool.engine.studies.branches import FanOut, OriginTalk, Story
 from tidepool.engine.studies.conversation import ask_judge, play_all
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
@@ -47,7 +46,7 @@ from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides, standard_points
-from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
+from tidepool.storage.queries.conversations import TalkRow, concluded_talks
 
 Talk = list[tuple[int, str]]
 """(side, text): side 0 opened"""
@@ -415,12 +414,13 @@ class _Stage:
         game = self.games.setdefault(meeting.game, Game(self.cast)) if self.cast.linked else None
         return Conversation(self.cast, self.fan_out, meeting, game).play
 
-    def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
-        """Whether each side gave its secret away before the branched turn, and after it."""
-        return {
-            "before": self._revealed(talk, {one.step: one.text for one in talk.before}),
-            "after": self._revealed(talk, said),
-        }
+    def measured(self, talk: OriginTalk, at: str, texts: Mapping[str, str], result: Any) -> dict[str, float | None]:
+        """A side whose secret was out before the branched turn has nothing left to reveal."""
+        before = self._revealed(talk, {one.step: one.text for one in talk.before})
+        after = self._revealed(talk, texts)
+        speaker = (turn_of(at) - 1) % 2
+        sides = {"speaker_revealed": speaker, "speaker_obtained": 1 - speaker}
+        return {name: float(after[side]) for name, side in sides.items() if not before[side]}
 
     def _revealed(self, talk: OriginTalk, texts: Mapping[str, str]) -> list[bool]:
         secrets = {side: role.secret for side, role in enumerate(self.cast.roles(_meeting_of(talk)))}
@@ -432,21 +432,3 @@ class _Stage:
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _Stage:
     cast = Cast.of(config)
     return _Stage(cast, _games_before(cast, earlier), fan_out)
-
-
-def measures(config: StoredConfig) -> tuple[Measure, ...]:
-    return (
-        Measure("speaker_revealed", "speaker reveals", (0.0, 1.0), percent=True),
-        Measure("speaker_obtained", "speaker obtains", (0.0, 1.0), percent=True),
-    )
-
-
-def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[int, tuple[float | None, float | None]]:
-    """A side whose secret was out before the branched turn has nothing left to reveal."""
-    speaker = (turn_of(at) - 1) % 2
-    records = records_of_units(connection, batch_number, OUTCOME)
-    return {number: (_after(record, speaker), _after(record, 1 - speaker)) for number, record in records.items()}
-
-
-def _after(record: Mapping[str, Sequence[bool]], side: int) -> float | None:
-    return None if record["before"][side] else float(bool(record["after"][side]))

@@ -38,6 +38,16 @@ class SimulationResults(Results):
         names = [str(entity["name"]) for entity in sections.get("entities", ())]
         return [whole, *(_of_entity(name, (low, high)) for name in names)]
 
+    def branch_measures(self, sections: Sections) -> list[Outcome]:
+        """Of whoever speaks at the branched message, and of the others."""
+        if not self.measures(sections):
+            return []
+        settings = sections["simulation"]
+        low, high = settings["judge"].get("scale") or UNBOUNDED
+        words = {"speaker_rating": "rating of the speaker", "others_rating": "rating of the others"}
+        found = [Outcome(name=name, words=what, bounds=(low, high), digits=2) for name, what in words.items()]
+        return found if settings["interaction_size"] > 1 else found[:1]
+
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
         settings, entities = config.sections["simulation"], list(map(stored_entity, config.sections["entities"]))
         tally, judge = _tally(connection, batch["number"]), settings["judge"]

@@ -15,10 +15,9 @@ from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.entities import Entity
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
-from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.studies.branches import FanOut, Measure, OriginTalk, Story
+from tidepool.engine.studies.branches import FanOut, OriginTalk, Story
 from tidepool.engine.studies.conversation import ask_judge
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, combinations, settings_of
 from tidepool.engine.studies.simulation.config import Judge
@@ -36,7 +35,7 @@ from tidepool.engine.studies.simulation.prompts import (
     transcript,
     without_thoughts,
 )
-from tidepool.storage.queries.conversations import TalkRow, ratings_by_unit
+from tidepool.storage.queries.conversations import TalkRow
 from tidepool.storage.states import FinishReason
 
 JUDGE_TOKENS = 200
@@ -84,9 +83,14 @@ class Stage:
                 f"Who took part in conversation {talk.number} is not known: its file was changed."
             ) from None
 
-    def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
-        """Its judge's ratings say it all."""
-        return {}
+    def measured(self, talk: OriginTalk, at: str, texts: Mapping[str, str], result: Any) -> dict[str, float | None]:
+        """The speaker's rating, and the mean of the others'. `result` holds the ratings in speaking order."""
+        if not result:
+            return {}
+        speaker = int(at.partition(".")[2]) - 1
+        others = [rating for place, rating in enumerate(result) if place != speaker and rating is not None]
+        means = {"others_rating": fmean(others) if others else None} if len(result) > 1 else {}
+        return {"speaker_rating": result[speaker], **means}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +110,13 @@ class EntityConversation:
         ids = [member.id for member in self.cast]
         return json.dumps({"entity_ids": ids, "replicate": self.replicate}, ensure_ascii=False)
 
-    async def play(self, unit: Unit) -> None:
+    async def play(self, unit: Unit) -> list[float | None]:
+        """Returns the judge's ratings in speaking order; none without a judge."""
         enacting = self.stage.settings.style == "enacted"
         talk = await (self._enact(unit) if enacting else self._narrate(unit))
-        if self.stage.judge_model:
-            await self.stage.fan_out.all(self._judge(unit, place, talk) for place in range(1, len(self.cast) + 1))
+        if not self.stage.judge_model:
+            return []
+        return await self.stage.fan_out.all(self._judge(unit, place, talk) for place in range(1, len(self.cast) + 1))
 
     # -- enacted -----------------------------------------------------------------------------------------
 
@@ -171,7 +177,7 @@ class EntityConversation:
 
     # -- judged ------------------------------------------------------------------------------------------
 
-    async def _judge(self, unit: Unit, place: int, talk: Sequence[SpokenLine]) -> None:
+    async def _judge(self, unit: Unit, place: int, talk: Sequence[SpokenLine]) -> float | None:
         judge, name = self.stage.settings.judge, self.names[place - 1]
         assert judge is not None
         scale = (judge.scale[0], judge.scale[1])
@@ -180,7 +186,7 @@ class EntityConversation:
             cut = reply.finish_reason == FinishReason.CUT
             return read_rating(reply.text, scale, cut=cut, levels=levels_of(scale))
 
-        await ask_judge(
+        return await ask_judge(
             unit,
             f"judge.{place}",
             lambda: self._question(judge, place, talk),
@@ -254,29 +260,3 @@ def earlier(
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> Stage:
     return Stage(config, fan_out)
-
-
-def measures(config: StoredConfig) -> tuple[Measure, ...]:
-    section = config.sections["simulation"]
-    if not section.get("judge"):
-        return ()
-    low, high = section["judge"]["scale"]
-    found_measures = [Measure("speaker_rating", "rating of the speaker", (low, high))]
-    if section["interaction_size"] > 1:
-        found_measures.append(Measure("others_rating", "rating of the others", (low, high)))
-    return tuple(found_measures)
-
-
-def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[int, tuple[float | None, ...]]:
-    """The speaker's rating, and the mean of the others'."""
-    place = int(at.partition(".")[2])
-    return {
-        number: (ratings[place - 1] if place <= len(ratings) else None, _mean(ratings, place - 1))
-        for number, rows in ratings_by_unit(connection, batch_number)
-        if (ratings := [row.rating for row in rows])
-    }
-
-
-def _mean(ratings: Sequence[float | None], without: int) -> float | None:
-    others = [rating for place, rating in enumerate(ratings) if place != without and rating is not None]
-    return fmean(others) if others else None

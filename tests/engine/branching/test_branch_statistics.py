@@ -5,12 +5,14 @@ from statistics import fmean, stdev
 import pytest
 
 from tidepool.engine.branching.results import Values, blocks, outcome
+from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.measures import PERCENT, Outcome
 from tidepool.engine.reports.blocks import Words
-from tidepool.engine.studies.branches import Measure, Origin, read_origin
+from tidepool.engine.studies.branches import Origin, read_origin
 from tidepool.engine.studies.results import plain_blocks
 
-SHARE = Measure("speaker_revealed", "speaker reveals", (0.0, 1.0), percent=True)
-RATING = Measure("speaker_rating", "rating of the speaker", (1.0, 5.0))
+SHARE = Outcome(name="speaker_revealed", words="speaker reveals", unit=PERCENT, bounds=UNIT)
+RATING = Outcome(name="speaker_rating", words="rating of the speaker", bounds=(1.0, 5.0))
 
 
 def origin(talks: int, times: int = 2, say: str | None = "No.") -> Origin:
