@@ -12,9 +12,9 @@ from typing import Any
 import numpy
 
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.coding.estimates import Share, TwoGroups, corrected, two_groups
 from tidepool.engine.coding.sample import DETECTORS, CodeBook, Frame, draw_sample
 from tidepool.engine.coding.statistics import coding_of
+from tidepool.engine.inference.corrected import Share, TwoGroups, corrected, two_groups
 from tidepool.engine.inference.distributions import student_quantile
 from tidepool.engine.inference.intervals import Interval, wilson
 

@@ -16,8 +16,9 @@ from tidepool.engine.inference.effects import OutcomeTable, cell_mean, effect
 from tidepool.engine.inference.hypotheses import ContrastSpec, Difference, Factor, Factors, Weighing, weigh
 from tidepool.engine.inference.intervals import UNIT
 from tidepool.engine.inference.measures import PERCENT, Outcome
+from tidepool.engine.inference.power import Comparison, Layout, World, half_width, power, smallest
+from tidepool.engine.planning.assumptions import Assumptions
 from tidepool.engine.planning.pilot import Pilot, apply_pilot
-from tidepool.engine.planning.power import Assumptions, Comparison, Layout, World, half_width, power, smallest
 
 TABLES, PILOTS = 1_000, 400
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from tidepool.engine.coding.estimates import Share, corrected, kappa, two_groups
 from tidepool.engine.coding.sample import (
     DETECTORS,
     JUDGE,
@@ -21,6 +20,7 @@ from tidepool.engine.coding.sample import (
     frame_of,
     sample_of,
 )
+from tidepool.engine.inference.corrected import Share, corrected, kappa, two_groups
 from tidepool.engine.inference.intervals import Interval
 from tidepool.storage.codes import Place, anybody_coded, codes
 

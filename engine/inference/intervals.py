@@ -180,5 +180,10 @@ def interval_over(sums: Total, parts: Iterable[Total], bounds: Interval) -> Inte
     if math.isfinite(low) and math.isfinite(high) and low < high:
         share, spread = (mean - low) / (high - low), variance / (high - low) ** 2
         return Rate(mean, effective_number(share, spread, number, count), freedom, count, bounds).interval()
+    return student_interval(mean, variance, freedom, bounds)
+
+
+def student_interval(mean: float, variance: float, freedom: float, bounds: Interval) -> Interval:
+    """Student's, cut at the bounds of the scale."""
     reach = quantile(freedom, LEVEL) * math.sqrt(variance)
-    return max(low, mean - reach), min(high, mean + reach)
+    return max(bounds[0], mean - reach), min(bounds[1], mean + reach)

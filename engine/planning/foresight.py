@@ -28,11 +28,8 @@ from tidepool.engine.inference.hypotheses import (
     weigh,
 )
 from tidepool.engine.inference.measures import Outcome, PlannedBatch, PlannedValues, find_outcome
-from tidepool.engine.planning.pilot import apply_pilot, read_pilot
-from tidepool.engine.planning.power import (
-    KNOWN,
+from tidepool.engine.inference.power import (
     WANTED,
-    Assumptions,
     Comparison,
     Layout,
     Quantity,
@@ -41,6 +38,8 @@ from tidepool.engine.planning.power import (
     power,
     smallest,
 )
+from tidepool.engine.planning.assumptions import KNOWN, Assumptions
+from tidepool.engine.planning.pilot import apply_pilot, read_pilot
 from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.study import study_from
 

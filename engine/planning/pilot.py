@@ -17,7 +17,8 @@ from tidepool.engine.inference.effects import OutcomeTable, tables_of
 from tidepool.engine.inference.grouped import Array, numpy, pair_codes
 from tidepool.engine.inference.hypotheses import Factors
 from tidepool.engine.inference.measures import PERCENT, Outcome
-from tidepool.engine.planning.power import Layout, Three, World
+from tidepool.engine.inference.power import Layout, World
+from tidepool.engine.planning.assumptions import Three
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of

@@ -174,7 +174,6 @@ class BranchKind(Protocol):
     def stage(self, config: "FrozenConfig", earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> BranchStage: ...
 
 
-
 @dataclass(frozen=True, slots=True)
 class Branch:
     """All that a branch goes on from: in its own file, or about to be written there."""

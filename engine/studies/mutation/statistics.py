@@ -5,14 +5,12 @@ one of them held back say nothing. Where a config was run with several seeds, ru
 """
 
 import json
-import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.inference.distributions import student_quantile
-from tidepool.engine.inference.intervals import Interval, share_interval
+from tidepool.engine.inference.intervals import UNIT, Interval, share_interval, student_interval
 from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
@@ -166,8 +164,7 @@ def smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         smoothed = None
         if error is not None:
             variance = (1 - weight) ** 2 * variance + (weight * error) ** 2
-            reach = student_quantile(update["episodes"] - 1, 0.975) * math.sqrt(variance)
-            smoothed = (max(0.0, level - reach), min(1.0, level + reach))
+            smoothed = student_interval(level, variance, update["episodes"] - 1, UNIT)
         success = share_interval(round(update["success_rate"] * ended), ended) if ended else None
         rows.append({**update, "smoothed": level, "smoothed_ci95": smoothed, "success_rate_ci95": success})
     return rows

@@ -6,8 +6,8 @@ import random
 import numpy
 import pytest
 
-from tidepool.engine.coding.estimates import Share, TwoGroups, coded_share, corrected, kappa, two_groups
 from tidepool.engine.coding.statistics import majority
+from tidepool.engine.inference.corrected import Share, TwoGroups, coded_share, corrected, kappa, two_groups
 from tidepool.engine.inference.intervals import wilson
 
 

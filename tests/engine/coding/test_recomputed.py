@@ -9,8 +9,8 @@ import numpy
 import pytest
 
 from tests.engine.coding.coded import code_all, played_game, played_simulation
-from tidepool.engine.coding.estimates import kappa
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.inference.corrected import kappa
 
 
 def exported(path: Path, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,8 +8,9 @@ import pytest
 
 from tidepool.engine.inference.effects import CellBatch, tables_of
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Talk
+from tidepool.engine.inference.power import Layout
+from tidepool.engine.planning.assumptions import Assumptions
 from tidepool.engine.planning.pilot import Pilot, apply_pilot
-from tidepool.engine.planning.power import Assumptions, Layout
 
 SHARE = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=(0.0, 1.0))
 ACCURACY = Outcome(name="accuracy", words="accuracy", unit=PERCENT, bounds=(0.0, 1.0), per_talk=False)

@@ -7,7 +7,8 @@ import pytest
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.distributions import student_quantile
 from tidepool.engine.inference.measures import PERCENT, Outcome
-from tidepool.engine.planning.power import Assumptions, Comparison, Layout, World, beyond, half_width, power, smallest
+from tidepool.engine.inference.power import Comparison, Layout, World, beyond, half_width, power, smallest
+from tidepool.engine.planning.assumptions import Assumptions
 
 SHARE = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=(0.0, 1.0))
 RATING = Outcome(name="rating", words="rating", bounds=(1.0, 5.0))

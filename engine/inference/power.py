@@ -1,27 +1,19 @@
-"""How sure a planned study will be: half-widths, the chance to find a difference, and the smallest that is found.
+"""The precision of a planned study: the width of its intervals, the chance to find a difference, the smallest that is found.
 
-Power depends on what nobody knows yet, so it is given for three worlds, from the least spread to the most: stated, or by
-default. Everything follows from one variance: of a conversation's value, of how conversations hang together by game or
-scenario, and of how alike the arms of a contrast are. Where few clusters are counted, Student's distribution rules, and its
-noncentral kin the power."""
+Everything follows from one variance: of a conversation's value, of how conversations resemble each other by game, scenario or
+entity, and of how alike the arms of a contrast are. With few clusters, widths and power use Student's distribution and its
+noncentral form.
+"""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import NamedTuple
 
-from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import FEWEST_TESTED
 from tidepool.engine.inference.distributions import normal_tail, root
 from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES, Direction
 from tidepool.engine.inference.intervals import LEVEL, UNIT, Interval, quantile, wilson
-from tidepool.engine.inference.measures import PERCENT, Outcome
-
-# -- assumptions -------------------------------------------------------------------------------------------------------
-
-
-Three = tuple[float, float, float]
+from tidepool.engine.inference.measures import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,84 +36,6 @@ class World:
     """values in a talk of which it was seen"""
     batch: float | None = None
     """the variance of a batch's own value, as seen"""
-
-
-class _Assumption(NamedTuple):
-    usual: Three
-    low: float
-    high: float
-    words: str
-
-
-KNOWN: Mapping[str, _Assumption] = MappingProxyType(
-    {
-        "rate": _Assumption((0.1, 0.3, 0.5), 0.0, 1.0, "the share itself; of a difference, the share it starts from"),
-        "sd": _Assumption((0.15, 0.25, 0.35), 0.0, math.inf, "of one rating, score or reward; by default of its scale"),
-        "correlation": _Assumption((0.3, 0.3, 0.3), -1.0, 1.0, "of the values within a talk, such as its two sides"),
-        "matched": _Assumption((0.0, 0.0, 0.0), -1.0, 1.0, "of matched talks, problems or batches of two cells"),
-        "game": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of talks that one game links"),
-        "scenario": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of talks over one scenario"),
-        "entity": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of ratings of one entity"),
-        "between": _Assumption(
-            (0.02, 0.05, 0.1), 0.0, math.inf, "sd of whole batches beyond chance; by default of its scale"
-        ),
-    }
-)
-OF_SCALE = ("sd", "between")
-"""their defaults are parts of the scale; stated, they are in its units"""
-
-
-@dataclass(frozen=True, slots=True)
-class Assumptions:
-    stated: Mapping[str, Three]
-
-    @classmethod
-    def read(cls, texts: Iterable[str]) -> "Assumptions":
-        """Of `NAME=VALUE`, or two or three values with commas: from least to most."""
-        return cls(dict(map(_stated, texts)))
-
-    def values(self, outcome: Outcome) -> dict[str, Three]:
-        """By name; a spread without a scale, of which nothing is stated, is left out."""
-        without = {"sd" if outcome.unit == PERCENT else "rate", "between" if outcome.per_talk else ""}
-        width = outcome.bounds[1] - outcome.bounds[0]
-        values: dict[str, Three] = {}
-        for name in (name for name in KNOWN if name not in without):
-            low, middle, high = KNOWN[name].usual
-            scale = width if name in OF_SCALE else 1.0
-            values[name] = self.stated.get(name, (low * scale, middle * scale, high * scale))
-        return {name: three for name, three in values.items() if math.isfinite(three[2])}
-
-    def worlds(self, outcome: Outcome) -> tuple[World, ...] | None:
-        """None where nothing can be assumed of something without a scale."""
-        values = self.values(outcome)
-        if not values.keys() & {"sd", "rate"} or (not outcome.per_talk and "between" not in values):
-            return None
-        return tuple(World(**{name: three[index] for name, three in values.items()}) for index in range(3))
-
-
-def _stated(text: str) -> tuple[str, Three]:
-    name, _, numbers = text.partition("=")
-    name = name.strip()
-    if name not in KNOWN:
-        raise UsageError(f"--assume {text}: {name!r} is nothing that can be assumed; known are {', '.join(KNOWN)}.")
-    spec = KNOWN[name]
-    try:
-        values = sorted(map(float, numbers.split(",")))
-    except ValueError:
-        values = []
-    inside = [spec.low <= value <= spec.high and math.isfinite(value) for value in values]
-    if name in ("rate", "sd"):
-        inside += [spec.low < value < spec.high for value in values]
-    if not 1 <= len(values) <= 3 or not all(inside):
-        bounds = f"between {spec.low:g} and {spec.high:g}" if math.isfinite(spec.high) else f"above {spec.low:g}"
-        raise UsageError(f"--assume {text}: write one number {bounds}, or two or three with commas, as {name}=0.1,0.3.")
-    if name == "rate":
-        values.sort(key=lambda rate: rate * (1 - rate))
-    middle = values[1] if len(values) == 3 else (values[0] + values[-1]) / 2
-    return name, (values[0], middle, values[-1])
-
-
-# -- power -------------------------------------------------------------------------------------------------------------
 
 
 WANTED = 0.8
