@@ -472,7 +472,9 @@ class Ledger:
     def _put(self, table: type[SQLModel], values: Mapping[str, Any], conflict: str = "REPLACE") -> None:
         """A note of sandboxed code, a metric's name or an error may hold a key, so every text passes `storable`."""
         statement = insert_into(table, *values, conflict=conflict)
-        row = [storable(value) if isinstance(value, str) else value for value in map(values.get, statement.names)]
+        row = [
+            storable(value) if isinstance(value, str) else value for value in map(values.__getitem__, statement.names)
+        ]
         self.writer.put(statement, tuple(row))
 
 

@@ -47,7 +47,6 @@ GROUPS_IN_THREAD = 200
 DISTANCE, LONGEST = 0.0002, 0.02
 """seconds between two groups for each call in flight, and at most: little compared with the time a model takes to answer"""
 
-_WAIT = f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}"
 _PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")
 
 
@@ -137,6 +136,8 @@ class Writer:
         self._wake = asyncio.Event()
         self._failure: FileError | None = None
         self._since_checkpoint = 0
+        self._patience = BUSY_SECONDS
+        """seconds for which SQLite waits for another program"""
         self._groups_in_thread = 0
         """how many of the next groups the thread writes"""
         self._unsynced = False
@@ -277,7 +278,7 @@ class Writer:
         """
         began = time.monotonic()
         try:
-            self._inner.execute("PRAGMA busy_timeout = 0")
+            self._wait_for_others(0)
             self._inner.execute("BEGIN IMMEDIATE")
             try:
                 for statement in _in_order(group):
@@ -291,16 +292,21 @@ class Writer:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
                 return False
             raise
-        finally:
-            self._inner.execute(_WAIT)
         self._since_checkpoint += group.size
         if time.monotonic() - began > HELD_UP:
             self._groups_in_thread = GROUPS_IN_THREAD
         return True
 
+    def _wait_for_others(self, seconds: int) -> None:
+        """How long the next group waits for another program that writes; SQLite is told only when it changes."""
+        if seconds != self._patience:
+            self._inner.execute(f"PRAGMA busy_timeout = {seconds * 1000}")
+            self._patience = seconds
+
     async def _write_in_thread(self, group: _Group) -> None:
         """Writes what is large or durable, or has to wait for another program, in aiosqlite's thread."""
         connection = self._connection
+        self._wait_for_others(BUSY_SECONDS)
         if group.durable:
             await connection.execute_fetchall("PRAGMA synchronous = FULL")
         await connection.execute("BEGIN IMMEDIATE")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tidepool.engine.call import Call, Reply, most_tokens
 from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.errors import FileError
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
@@ -101,8 +102,10 @@ class BranchStudy(Study):
         super().__init__(config)
         self._branch = branch
         self._study = study_from(config)
-        assert self._study.branches is not None
-        self._kind: BranchKind = self._study.branches
+        kind = self._study.branches
+        if kind is None or branch.origin.at not in kind.steps(config):
+            raise FileError("What this branch continues from cannot be read: its file was changed, or is damaged.")
+        self._kind: BranchKind = kind
 
     def plan(self) -> Plan:
         return plan_of(self._kind, self.config, self._branch)
@@ -118,7 +121,7 @@ class BranchStudy(Study):
         stage = self._kind.stage(run.config, branch.earlier, run)
         talks = {talk.number: talk for talk in branch.talks}
         run.expect_units(branch.origin.units)
-        await run.units(_redraws(run, stage, branch.origin, talks))
+        await run.units(_redraws(run, stage, branch, talks))
 
 
 def study_to_run(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConfig) -> Study:
@@ -128,12 +131,13 @@ def study_to_run(connection: sqlite3.Connection, batch: sqlite3.Row, config: Fro
     )
 
 
-def _redraws(run: BatchRun, stage: BranchStage, origin: Origin, talks: dict[int, OriginTalk]) -> Iterator[UnitPlan]:
+def _redraws(run: BatchRun, stage: BranchStage, branch: Branch, talks: dict[int, OriginTalk]) -> Iterator[UnitPlan]:
+    origin, linked = branch.origin, bool(branch.earlier)
     for redraw in origin.redraws():
         talk = talks[redraw.conversation]
         yield UnitPlan(
             redraw.number,
-            RedrawnTalk(run, stage, talk, origin, redraw).play,
+            RedrawnTalk(run, stage, talk, origin, redraw, linked).play,
             participants=talk.participants,
             game=talk.game,
             round=talk.round,
@@ -149,6 +153,13 @@ class RedrawnTalk:
     talk: OriginTalk
     origin: Origin
     redraw: Redraw
+    linked: bool
+    """conversations of a game are not independent of one another"""
+
+    @property
+    def cluster(self) -> str:
+        game = self.talk.game
+        return f"game {game}" if self.linked and game is not None else f"conversation {self.redraw.conversation}"
 
     async def play(self, unit: Unit) -> None:
         new_texts: dict[str, str] = {}
@@ -168,10 +179,11 @@ class RedrawnTalk:
 
         unit.ask_through(ask)
         result = await self.stage.story(self.talk)(unit)
+        if unit.settled:
+            return
         for name, value in self.stage.measured(self.talk, self.origin.at, new_texts, result).items():
-            unit.measure(name, value, cluster=f"conversation {self.redraw.conversation}")
-        if not unit.settled:
-            unit.ledger.put_record(REDRAW, 0, self.redraw.as_json(), unit.number)
+            unit.measure(name, value, cluster=self.cluster)
+        unit.ledger.put_record(REDRAW, 0, self.redraw.as_json(), unit.number)
 
 
 def _answer(stored: OriginAnswer) -> Answer:

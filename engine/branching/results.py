@@ -34,7 +34,7 @@ from tidepool.engine.reports.blocks import (
     table,
 )
 from tidepool.engine.reports.figures import forest
-from tidepool.engine.studies.branches import EARLIER, Arm, Origin, Redraw, read_origin
+from tidepool.engine.studies.branches import EARLIER, Arm, Origin, read_origin
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.conversations import measured_by_unit, records_of_batch, talk_rows
 from tidepool.storage.states import UnitStatus, unit_id
@@ -88,8 +88,7 @@ def statistics(
     connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin
 ) -> dict[str, Any]:
     number = batch["number"]
-    redrawn = {redraw.number: redraw for redraw in origin.redraws()}
-    values = _by_measure(connection, batch, redrawn)
+    values = _by_measure(connection, batch, measures, origin)
     games = _games(connection, number, origin)
     outcomes = [outcome(measure, values[measure.name], origin, games) for measure in measures]
     return {
@@ -100,7 +99,7 @@ def statistics(
             "times": origin.times,
             "conversations": len(origin.conversations),
             "unit": "conversation" if len(origin.conversations) > 1 else "redraw of this conversation",
-            "redraws": {"planned": origin.units, "completed": _completed(connection, number, redrawn)},
+            "redraws": {"planned": origin.units, "completed": _completed(connection, number, origin)},
             "outcomes": outcomes,
         }
     }
@@ -110,21 +109,30 @@ def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mappi
     """By conversation, where talks of a game hang together; else nothing."""
     if next(records_of_batch(connection, number, EARLIER), None) is None:
         return {}
-    games = {row.number: row.game for row in talk_rows(connection, number) if row.game is not None}
-    return {redraw.conversation: games[redraw.number] for redraw in origin.redraws() if redraw.number in games}
+    return {
+        redraw.conversation: row.game
+        for row in talk_rows(connection, number)
+        if row.game is not None and (redraw := origin.redraw(row.number))
+    }
 
 
-def _by_measure(connection: sqlite3.Connection, batch: Batch, redrawn: Mapping[int, Redraw]) -> Mapping[str, Values]:
-    """The rows of the view `measures`, by measure, conversation and arm."""
-    values: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+def _by_measure(
+    connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin
+) -> Mapping[str, Values]:
+    """The rows of the view `measures`, by measure, conversation and arm. Values off the scale come from a changed file."""
+    values: dict[str, Any] = {measure.name: defaultdict(lambda: defaultdict(list)) for measure in measures}
+    bounds = {measure.name: measure.bounds for measure in measures}
     for unit, _, _, measure, value, _, _ in measured_by_unit(connection, batch["id"]):
-        if (redraw := redrawn.get(unit)) is not None and (known := numeric(value)) is not None:
+        if measure not in values or (redraw := origin.redraw(unit)) is None or (known := numeric(value)) is None:
+            continue
+        if bounds[measure][0] <= known <= bounds[measure][1]:
             values[measure][redraw.conversation][redraw.arm].append(known)
     return values
 
 
-def _completed(connection: sqlite3.Connection, number: int, redrawn: Mapping[int, Redraw]) -> int:
-    return sum(row.number in redrawn and row.status == UnitStatus.COMPLETED for row in talk_rows(connection, number))
+def _completed(connection: sqlite3.Connection, number: int, origin: Origin) -> int:
+    rows = talk_rows(connection, number)
+    return sum(row.status == UnitStatus.COMPLETED and origin.redraw(row.number) is not None for row in rows)
 
 
 def outcome(measure: Outcome, values: Values, origin: Origin, games: Mapping[int, int]) -> dict[str, Any]:

@@ -70,12 +70,16 @@ class Origin:
         return f"{talks} of batch {self.batch_id}, {self.at} {how}: {self.times:,} redraws of each"
 
     def redraws(self) -> Iterator[Redraw]:
-        number = 0
-        for redraw in range(1, self.times + 1):
-            for conversation in self.conversations:
-                for arm in self.arms:
-                    number += 1
-                    yield Redraw(number, conversation, arm, redraw)
+        return (self._redraw(number) for number in range(1, self.units + 1))
+
+    def redraw(self, number: int) -> Redraw | None:
+        """Which redraw the unit of this number is; a file from another person may have more units."""
+        return self._redraw(number) if 1 <= number <= self.units else None
+
+    def _redraw(self, number: int) -> Redraw:
+        place, arm = divmod(number - 1, len(self.arms))
+        redraw, conversation = divmod(place, len(self.conversations))
+        return Redraw(number, self.conversations[conversation], self.arms[arm], redraw + 1)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)

@@ -43,6 +43,12 @@ def end_state(database: Path, batch_id: str | None = None) -> dict[str, Rows]:
             "FROM outcomes o JOIN conversations u ON u.id = o.conversation_id WHERE o.batch_id = ? ORDER BY 1, 2",
             batch,
         ),
+        "measures": query(
+            database,
+            "SELECT u.sequence_number, m.measure, m.participant, m.value, m.cluster, m.block, m.missing FROM measures m "
+            "JOIN conversations u ON u.id = m.unit WHERE m.batch_id = ? ORDER BY 1, 2, 3",
+            batch,
+        ),
         "waves": query(database, "SELECT wave, calls, failed FROM waves WHERE batch_id = ? ORDER BY 1", batch),
     }
 

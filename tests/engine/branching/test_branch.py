@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from statistics import fmean
 from typing import Any, cast
 
 import pytest
@@ -55,6 +56,20 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
         if one.arm == "control"
     )
     assert again < 50, "a control is drawn again, and is not the original"
+    rows = query(
+        database,
+        "SELECT unit & 4294967295, value, cluster FROM measures WHERE batch_id = ? AND measure = 'speaker_revealed'",
+        branch.batch_id,
+    )
+    arms: dict[str, list[float]] = {"control": [], "altered": []}
+    for unit, value, cluster in rows:
+        redraw = new.branch.origin.redraw(unit)
+        assert redraw is not None and cluster == f"conversation {redraw.conversation}"
+        arms[redraw.arm].append(value)
+    told = branch.statistics["branch"]["outcomes"][0]
+    assert told["name"] == "speaker_revealed" and told["conversations"] == len(arms["control"])
+    for arm, values in arms.items():
+        assert told[arm] == pytest.approx(100 * fmean(values))
 
 
 async def test_a_branch_that_was_stopped_goes_on_without_its_origin(database: Path, tmp_path: Path) -> None:
@@ -67,6 +82,11 @@ async def test_a_branch_that_was_stopped_goes_on_without_its_origin(database: Pa
     stopped = await branched(database, "t2", say=SAY, times=3, overrides=[budget])
     assert stopped.reason == "budget" and 0 < stopped.calls.bought < whole.calls.bought
     delete_batch(database, origin.batch_id)
+    stored = query(database, "SELECT origin FROM batch")[0][0]
+    change(database, "UPDATE batch SET origin = replace(origin, '\"t2\"', '\"zz\"')")
+    with pytest.raises(FileError, match="was changed"):
+        await resume_batch(stopped.batch_id, database)
+    change(database, "UPDATE batch SET origin = ?", stored)
     resumed = await resume_batch(stopped.batch_id, database, overrides=["service.budget_usd=0"])
     assert resumed.status == "completed" and resumed.calls.bought == whole.calls.bought
     assert set(sold_live(stopped.batch_id).values()) == {1}
@@ -86,6 +106,8 @@ async def test_what_agents_knew_of_earlier_talks_is_as_it_was(database: Path) ->
     branch = await branched(database, "t2", times=1)
     prompts = "SELECT c.unit_id & 4294967295, c.prompt FROM call c JOIN batch b ON b.number = c.unit_id >> 32 WHERE b.id = ? AND step = 't2' ORDER BY 1"
     assert query(database, prompts, origin.batch_id) == query(database, prompts, branch.batch_id)
+    clusters = "SELECT DISTINCT cluster FROM measures WHERE batch_id = ? AND measure = 'speaker_obtained' ORDER BY 1"
+    assert query(database, clusters, branch.batch_id) == [("game 1",), ("game 2",)]
     assert len({prompt for _, prompt in query(database, prompts, branch.batch_id)}) > 4, "they hold secrets by now"
     change(database, "UPDATE outcome SET revealed = 1 - revealed WHERE unit_id >> 32 = 1")
     with pytest.raises(UsageError, match="would be asked something else at 't1'"):
