@@ -63,6 +63,12 @@ def chi_squared_tail(freedom: int, value: float) -> float:
     return math.fsum((math.erfc(math.sqrt(half)) if freedom % 2 else 0.0, *terms))
 
 
+@lru_cache(maxsize=4096)
+def fewest_expected(events: float, chance: float) -> float:
+    """The smallest mean of a Poisson count that comes to so many events or more with this chance."""
+    return root(lambda mean: _gamma_share(events, mean) - chance, 0.0, events)
+
+
 def root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a function that rises from below zero to above crosses it: false position, Illinois's way."""
     at_low, at_high = function(low), function(high)
@@ -79,6 +85,18 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
         else:
             high, at_high, at_low, side = middle, value, at_low / (1 + (side > 0)), 1
     return low if at_low >= 0 else high if at_high <= 0 else (low + high) / 2
+
+
+def _gamma_share(shape: float, x: float) -> float:
+    """The regularised lower incomplete gamma function, by its series: for x up to about the shape."""
+    if x <= 0:
+        return 0.0
+    term, total, step = 1.0, 1.0, shape
+    while term > 1e-16 * total:
+        step += 1
+        term *= x / step
+        total += term
+    return total * math.exp(shape * math.log(x) - x - math.lgamma(shape + 1))
 
 
 def _beta_share(a: float, b: float, x: float, rest: float) -> float:

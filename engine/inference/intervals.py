@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat, starmap
 
-from tidepool.engine.inference.distributions import normal_quantile, root, student_quantile
+from tidepool.engine.inference.distributions import fewest_expected, normal_quantile, root, student_quantile
 from tidepool.engine.inference.grouped import Spread
 
 Interval = tuple[float, float]
@@ -54,6 +54,7 @@ _CLOSE = 1e-12
 _SMALLEST_P = 1e-12
 _SURER = 10
 """values of strata that hardly vary say more than independent ones, but not without end"""
+FEW_EVENTS = 3.5
 FEW_CLUSTERS = 10
 """fewer clusters that hold any value off the commonest hide how much clusters differ"""
 
@@ -79,7 +80,13 @@ class Rate:
         if not self.freedom or high <= low:
             return None
         ends = wilson(self.share, self.effective, quantile(self.freedom, level))
-        return low + (high - low) * ends[0], low + (high - low) * ends[1]
+        nearer = self._end_of_few(self.share, level), 1 - self._end_of_few(1 - self.share, level)
+        return low + (high - low) * min(ends[0], nearer[0]), low + (high - low) * max(ends[1], nearer[1])
+
+    def _end_of_few(self, share: float, level: float) -> float:
+        """With one to three events Wilson's nearer end lies too far from none: there it is Poisson's (Brown, Cai, DasGupta)."""
+        events = share * self.effective
+        return fewest_expected(events, 1 - level) / self.effective if _CLOSE < events <= FEW_EVENTS else 1.0
 
 
 def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: float = 0.0) -> list[Rate | None]:

@@ -26,7 +26,7 @@ def test_the_contracts_numbers():
     assert (ada["interactions"], ada["score"]) == (3, 1)
     assert (ada["times_revealed_secret"], ada["times_obtained_secret"], ada["optimal_strategy"]) == (2, 1, 0)
     assert ada["times_revealed_secret_percentage"] == pytest.approx(200 / 3)
-    assert ada["times_revealed_secret_ci95"] == pytest.approx([20.77, 93.85], abs=0.01)
+    assert ada["times_revealed_secret_ci95"] == pytest.approx([11.85, 98.29], abs=0.01)
     assert (bo["optimal_strategy"], bo["score"]) == (2, 7), "obtaining without revealing is optimal"
     assert bo["optimal_strategy_percentage"] == pytest.approx(200 / 3)
     assert {key: value for key, value in found["overall"].items() if not key.endswith("_ci95")} == {
