@@ -1,4 +1,4 @@
-"""Forged study files: several hundred, each opened by every command, some in the API and in the app."""
+"""Forged study files, each opened by every command, some in the API and in the app."""
 
 import os
 import random

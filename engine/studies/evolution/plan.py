@@ -39,8 +39,10 @@ from tidepool.engine.studies.evolution.tasks.scorer import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.storage.text import one_line
 
-SOLUTION, REWRITE, RATING = UsualTokens(120, 30), UsualTokens(120, 40), UsualTokens(60, 12)
+SOLUTION, REWRITE, RATING = UsualTokens(120, 24), UsualTokens(120, 40), UsualTokens(60, 12)
 """a solution, a rewritten prompt and a judge's rating usually have"""
+_SIMULATED = 0.9
+"""a simulated solution, in lengths of its question"""
 _SHOWN_REPLY = 400
 """letters of a wrong reply that a model reflects on"""
 _GROWTH = 2
@@ -71,8 +73,10 @@ class SearchPlan:
         known = [*problems.training, *problems.validation]
         self._measured = known if sizing.worst else known[:: max(1, len(known) // _SAMPLED)]
         self._prompt = self._prompt_tokens()
-        self.solving = self._solving()
+        self.solving = self._solving(self._prompt)
         """by model: the tokens of a call, in and out"""
+        self._solving_by_seeds = self._solving(sizing.longest(self.seeds))
+        """the same where the prompts are the seeds"""
         self.units = 0
         self._numbering = Numbering()
         self._calls: list[PlannedCalls] = []
@@ -110,13 +114,13 @@ class SearchPlan:
             return max(_GROWTH * seed, drawn, MOST_TOKENS)
         return drawn if self.settings.strategy == "random" else seed + sentence  # a child is about a sentence longer
 
-    def _solving(self) -> dict[str, tuple[int, int]]:
+    def _solving(self, prompt: int) -> dict[str, tuple[int, int]]:
         sizing, settings = self.sizing, self.settings
-        question = sizing.longest(self._questions())
-        prompt = self._prompt + question + TOKENS_PER_MESSAGE
+        asked = prompt + sizing.longest(self._questions()) + TOKENS_PER_MESSAGE
+        question = sizing.longest(problem.question for problem in self._measured)
+        usual = UsualTokens(SOLUTION.of_a_model, round(_SIMULATED * question))
         return {
-            model: (prompt, sizing.reply(model, SOLUTION, settings.max_tokens, settings))
-            for model in settings.solvers()
+            model: (asked, sizing.reply(model, usual, settings.max_tokens, settings)) for model in settings.solvers()
         }
 
     def _questions(self) -> Iterator[str]:
@@ -163,12 +167,14 @@ class SearchPlan:
             self._solve(self.proposals * (MINIBATCH + training // 2))
         later = (sum(planned.calls for planned in self._calls) - self.first) / self.weight
         for count in self._seed_final():
-            self._solve(count)
+            self._solve(count, by_seeds=True)
         if settings.random_baseline and later > 0:  # whole generations until it has as many calls
             each = self._asked(settings.population_size)
             self._solve(each * -(-round(later) // each))
-        self._solve(self.finalists * len(self.problems.validation))
-        self.units += self.finalists + (len(self.seeds) if settings.seed_final else 0)
+        self._solve(len(self.problems.validation), by_seeds=True)
+        finalists = self.finalists if later > 0 else 1  # without children, the champion is the best seed
+        self._solve((finalists - 1) * len(self.problems.validation))
+        self.units += finalists + (len(self.seeds) if settings.seed_final else 0)
         return merged(self._calls)
 
     def _generation(self, generation: int, gepa: bool) -> None:
@@ -178,14 +184,14 @@ class SearchPlan:
         if rewrites:
             self._calls.append(self._rewritten(self._numbering.next_wave(), rewrites, rounds))
         for rung in rungs(len(self.problems.training), genomes, self.settings.racing):
-            self._solve(rung.entrants * (rung.end - rung.start), rounds)
+            self._solve(rung.entrants * (rung.end - rung.start), rounds, by_seeds=not generation)
         self.units += genomes + (rewrites if gepa else 0)  # GEPA drops most proposals after a few problems
 
-    def _solve(self, count: int, rounds: int = 1) -> None:
+    def _solve(self, count: int, rounds: int = 1, *, by_seeds: bool = False) -> None:
         if count <= 0:
             return
         settings, wave = self.settings, self._numbering.next_wave()
-        for model, tokens in self.solving.items():
+        for model, tokens in (self._solving_by_seeds if by_seeds else self.solving).items():
             self._calls.append(PlannedCalls(wave, model, count * settings.samples, *tokens, rounds))
         if settings.judged:
             self._calls.append(self._judged(self._numbering.next_wave(), count * self.weight // 2, rounds))
