@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.errors import RunError
@@ -13,9 +13,6 @@ from tidepool.engine.runtime.context import RunContext
 from tidepool.storage.ledger import Ledger, Remembered
 from tidepool.storage.purchases import Address
 from tidepool.storage.states import UnitStatus, sequence_number_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True)
