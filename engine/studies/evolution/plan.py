@@ -167,13 +167,12 @@ class SearchPlan:
             self._solve(self.proposals * (MINIBATCH + training // 2))
         later = (sum(planned.calls for planned in self._calls) - self.first) / self.weight
         for count in self._seed_final():
-            self._solve(count, by_seeds=True)
+            self._solve(count, by_seeds=count)
         if settings.random_baseline and later > 0:  # whole generations until it has as many calls
             each = self._asked(settings.population_size)
             self._solve(each * -(-round(later) // each))
-        self._solve(len(self.problems.validation), by_seeds=True)
         finalists = self.finalists if later > 0 else 1  # without children, the champion is the best seed
-        self._solve((finalists - 1) * len(self.problems.validation))
+        self._solve(finalists * len(self.problems.validation), by_seeds=len(self.problems.validation))
         self.units += finalists + (len(self.seeds) if settings.seed_final else 0)
         return merged(self._calls)
 
@@ -184,15 +183,19 @@ class SearchPlan:
         if rewrites:
             self._calls.append(self._rewritten(self._numbering.next_wave(), rewrites, rounds))
         for rung in rungs(len(self.problems.training), genomes, self.settings.racing):
-            self._solve(rung.entrants * (rung.end - rung.start), rounds, by_seeds=not generation)
+            solves = rung.entrants * (rung.end - rung.start)
+            self._solve(solves, rounds, by_seeds=0 if generation else solves)
         self.units += genomes + (rewrites if gepa else 0)  # GEPA drops most proposals after a few problems
 
-    def _solve(self, count: int, rounds: int = 1, *, by_seeds: bool = False) -> None:
+    def _solve(self, count: int, rounds: int = 1, *, by_seeds: int = 0) -> None:
+        """One wave. `by_seeds` of the problems are asked with a seed as the prompt."""
         if count <= 0:
             return
         settings, wave = self.settings, self._numbering.next_wave()
-        for model, tokens in (self._solving_by_seeds if by_seeds else self.solving).items():
-            self._calls.append(PlannedCalls(wave, model, count * settings.samples, *tokens, rounds))
+        for problems, solving in ((by_seeds, self._solving_by_seeds), (count - by_seeds, self.solving)):
+            for model, tokens in solving.items():
+                if problems:
+                    self._calls.append(PlannedCalls(wave, model, problems * settings.samples, *tokens, rounds))
         if settings.judged:
             self._calls.append(self._judged(self._numbering.next_wave(), count * self.weight // 2, rounds))
 
