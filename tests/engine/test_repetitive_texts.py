@@ -114,4 +114,6 @@ def test_time_grows_with_the_length_of_a_text(name: str) -> None:
         if (short := _seconds(read, piece, LETTERS)) > QUICK:
             assert short < LONGEST, f"{piece!r} takes {short:.1f} s"
             growth = (_seconds(read, piece, 2 * LETTERS) / _seconds(read, piece, LETTERS) for _ in range(5))
-            assert any(times < 3 for times in growth), f"{piece!r} of twice the length takes three times as long or more"
+            assert any(times < 3 for times in growth), (
+                f"{piece!r} of twice the length takes three times as long or more"
+            )
