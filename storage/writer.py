@@ -298,7 +298,7 @@ class Writer:
         return True
 
     def _wait_for_others(self, seconds: int) -> None:
-        """How long the next group waits for another program that writes; SQLite is told only when it changes."""
+        """How long the next group waits for another program that writes; The pragma runs only when this changes."""
         if seconds != self._patience:
             self._inner.execute(f"PRAGMA busy_timeout = {seconds * 1000}")
             self._patience = seconds

@@ -1,4 +1,4 @@
-"""The one way to repeat a request that failed: tenacity, with the decision in the caller's hands."""
+"""Repeats requests that failed, with tenacity. The caller decides after each failure whether and when to try again."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
