@@ -25,7 +25,7 @@ from tidepool.engine.runtime.plans import priced
 from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.study import study_from
 
-STUDIES = 200
+STUDIES = 100
 NEAR = 0.25
 
 

@@ -26,7 +26,7 @@ NAMES = ("Ada", "Bob", "Cleo", "Dion")
 MOST = 511
 """talks that a fixed length needs for 80 % power at 5 points from a line of one half: 7.84 · 0.25 · 1.3 / 2 / 0.05²"""
 PLANNED = 0.05
-RUNS, WIDE_RUNS, SAVED_RUNS = 1_000, 400, 200
+RUNS, WIDE_RUNS, SAVED_RUNS = 500, 200, 100
 FIXED = {0.1: 250, 0.3: 583, 0.5: 694}
 """talks that a half-width of 3 points needs if the rate is known: 1.96² · p(1−p) · 1.3 / 2 / 0.03²"""
 
