@@ -13,11 +13,12 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import Contrast, matched, stratified
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, few_clusters, matched, stratified
 from tidepool.engine.inference.grouped import Array, Grouped, numpy
 from tidepool.engine.inference.intervals import Interval, rates_of
 from tidepool.engine.inference.measures import Outcome
 from tidepool.engine.inference.measures import number as numeric
+from tidepool.engine.inference.significance import corrected
 from tidepool.engine.kinds import KINDS, Kind, load_kind
 from tidepool.engine.reports.blocks import (
     Block,
@@ -59,6 +60,9 @@ class BranchResults(Results):
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
         return statistics(connection, batch, self._kind.results.branch_measures(config.sections), self._origin)
 
+    def estimand(self, statistics: Statistics) -> str:
+        return "conversations like these" if statistics["branch"]["conversations"] > 1 else "this conversation"
+
     def blocks(self, statistics: Statistics) -> list[Block]:
         return blocks(statistics)
 
@@ -91,6 +95,8 @@ def statistics(
     values = _by_measure(connection, batch, measures, origin)
     games = _games(connection, number, origin)
     outcomes = [outcome(measure, values[measure.name], origin, games) for measure in measures]
+    for entry, p_value in zip(outcomes, corrected([entry.get("p_value") for entry in outcomes]), strict=True):
+        entry["p_value_holm"] = p_value
     return {
         "branch": {
             "batch_id": origin.batch_id,
@@ -153,9 +159,15 @@ def outcome(measure: Outcome, values: Values, origin: Origin, games: Mapping[int
             "difference": _scaled(contrast.difference if contrast else None, scale),
             "difference_ci95": _stretched(contrast.interval if contrast else None, scale),
             "p_value": contrast.p_value if contrast else None,
+            "p_value_holm": contrast.p_value if contrast else None,
             "method": contrast.method if contrast else None,
+            "note": "" if alone or not contrast else few_clusters(contrast.clusters, "conversations", FEW_BRANCHED),
         }
     return data
+
+
+FEW_BRANCHED = 40
+"""conversations: with fewer, a rare large effect is often missed"""
 
 
 def _means(complete: Values, arm: Arm) -> list[float]:
@@ -165,7 +177,8 @@ def _means(complete: Values, arm: Arm) -> list[float]:
 def _over_conversations(complete: Values, clusters: Sequence[int], measure: Outcome) -> Contrast | None:
     gaps = numpy.array(_means(complete, "altered")) - numpy.array(_means(complete, "control"))
     clusterings = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
-    return matched(gaps, clusterings, measure.bounds[1] - measure.bounds[0])
+    contrast = matched(gaps, clusterings, measure.bounds[1] - measure.bounds[0])
+    return replace(contrast, p_value=None) if contrast and contrast.clusters < FEWEST_TESTED else contrast
 
 
 def _of_this_one(complete: Values, measure: Outcome) -> Contrast | None:
@@ -226,12 +239,16 @@ def _design(branch: Mapping[str, Any]) -> str:
 
 def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
     altered = branch["say"] is not None
-    columns = ["outcome", "talks", "drawn again"] + (["said otherwise", "difference", "p"] if altered else [])
+    columns = ["outcome", "talks", "drawn again"] + (["said otherwise", "difference", "p (Holm)"] if altered else [])
     rows: list[list[Cell]] = []
     for entry in branch["outcomes"]:
         row: list[Cell] = [entry["words"], entry["conversations"], _estimate(entry, "control")]
         if altered:
-            row += [_estimate(entry, "altered"), _estimate(entry, "difference", signed=True), PValue(entry["p_value"])]
+            row += [
+                _estimate(entry, "altered"),
+                _estimate(entry, "difference", signed=True),
+                PValue(entry["p_value_holm"]),
+            ]
         rows.append(row)
     of_one = branch["conversations"] == 1
     title = "of this conversation" if of_one else "over conversations"
@@ -274,6 +291,7 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
         judged = all(entry["unit"] != "%" for entry in branch["outcomes"])
         counts = "the judge hears the whole talk" if judged else "what counts is what follows it"
         yield f"The speaker is who speaks at {branch['at']}; {counts}."
+    yield from dict.fromkeys(entry["note"] for entry in branch["outcomes"] if entry.get("note"))
     for entry in branch["outcomes"]:
         if entry["left_out"]:
             count = number(entry["left_out"], 0)

@@ -1,7 +1,7 @@
 """What came out of a study of several batches, from its file alone: the JSON summary, means of cells, effects of factors.
 
 Confirmatory are the hypotheses of the design as the file has them, with Holm's correction over all that it stated. Everything
-else is exploratory, corrected outcome by outcome, and called so. Factors that a simulated model does not react to are
+else is exploratory: one family over all outcomes. Factors that a simulated model does not react to are
 foreseen from what it reads of its first requests, and measured from its replies."""
 
 import json
@@ -170,7 +170,7 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
         "mode": factors.mode,
         "factors": {factor.name: list(factor.levels) for factor in factors.factors},
         "replicates": design.get("replicates"),
-        "outcomes": {outcome.name: _outcome(factors, tables[outcome.name], stated) for outcome in shown},
+        "outcomes": _corrected({one.name: _outcome(factors, tables[one.name], stated) for one in shown}),
         "hypotheses": tested(factors, tables, stated),
         "hypotheses_trouble": trouble,
         "frozen_at": design.get("frozen_at"),
@@ -244,11 +244,18 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
                 "kind": item.kind,
                 **_effect_fields(item, outcome),
                 "p_value": item.p_value,
-                "p_value_holm": p_value,
             }
-            for item, p_value in zip(effects, corrected([item.p_value for item in effects]), strict=True)
+            for item in effects
         ],
     }
+
+
+def _corrected(outcomes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """With Holm's correction over the exploratory effects on all outcomes."""
+    effects = [entry for outcome in outcomes.values() for entry in outcome["effects"]]
+    for entry, p_value in zip(effects, corrected([entry["p_value"] for entry in effects]), strict=True):
+        entry["p_value_holm"] = p_value
+    return outcomes
 
 
 def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:
@@ -272,6 +279,7 @@ def _effect_fields(measured: Effect | None, outcome: Outcome) -> dict[str, Any]:
         "number": measured.number,
         "left_out": measured.left_out,
         "method": measured.method,
+        "estimand": measured.estimand,
         "note": measured.note,
     }
 

@@ -22,7 +22,9 @@ from tidepool.engine.inference.intervals import (
     Interval,
     Rate,
     gap_interval,
+    jackknife_variance,
     p_value_of,
+    parts_of,
     quantile,
     rates_of,
 )
@@ -31,8 +33,10 @@ FEW = 5
 """fewer values than this that differ from the commonest are too few for a variance"""
 FEW_PAIRS = 20
 """fewer differences of one size are counted with Bonett and Price's two more"""
-FEWEST_TESTED = 5
-"""games or scenarios that link their values: fewer have an interval, but no test"""
+FEWEST_TESTED = 10
+"""games, scenarios or entities that values share: fewer have an interval, but no test"""
+RELIABLE_FROM = 20
+"""of the same: with fewer, intervals cover too rarely where a few differ much from the others"""
 _NOTHING = 1e-9
 
 
@@ -73,6 +77,26 @@ def student(
     reach = quantile(freedom, LEVEL) * error
     p_value = 2 * (normal_tail if math.isinf(freedom) else partial(student_tail, freedom))(abs(middle) / error)
     return Contrast(difference, (middle - reach, middle + reach), p_value if tested else None, method, clusters)
+
+
+def few_clusters(number: int, noun: str, reliable_from: int = RELIABLE_FROM) -> str:
+    """A warning where the clusters are too few to rely on; empty where there are enough."""
+    if number >= reliable_from:
+        return ""
+    narrow = f"below {reliable_from}, intervals can be too narrow"
+    if number < FEWEST_TESTED:
+        return f"no verdict: {number:,} of at least {FEWEST_TESTED} {noun} ({narrow})"
+    return f"only {number:,} {noun}: {narrow}"
+
+
+def over_members(values: Array, members: Array) -> Contrast:
+    """The mean of values that share their members, such as the entities of conversations: the jackknife, which leaves out each
+    member with all its values."""
+    total, count, parts = float(values.sum()), len(values), parts_of(values, members)
+    without = [(total - part) / (count - times) for part, times in parts if times < count]
+    variance = jackknife_variance(without) if len(without) == len(parts) > 1 else math.nan
+    number = len(parts)
+    return student("jackknife", number, total / count, variance, number - 1, tested=number >= FEWEST_TESTED)
 
 
 def of_mean(values: Sequence[float]) -> Contrast | None:

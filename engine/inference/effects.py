@@ -2,19 +2,28 @@
 
 Values of an outcome stand in a table: a row for each block that cells have in common, a column for each cell. A block is the
 conversation of one number in one replicate, which is matched in all cells by their common seed; of an outcome that is one
-number a batch it is the replicate. Conversations of a game that memory or kept secrets link hang together by game,
-those over a scenario that repeats by scenario. Replicates are all there is to count where a level changes who or what is
-drawn; a handful of them gives an interval and no verdict."""
+number a batch it is the replicate. Conversations of a game that memory or kept secrets link are clustered by game,
+those over a scenario that repeats by scenario. Conversations that share entities have the jackknife over entities; those of one
+entity are clustered by combination. Replicates are all there is to count where a level changes who or what is drawn; a
+handful of them gives an interval and no verdict."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, matched, of_mean, student
+from tidepool.engine.inference.contrasts import (
+    FEWEST_TESTED,
+    Contrast,
+    few_clusters,
+    matched,
+    of_mean,
+    over_members,
+    student,
+)
 from tidepool.engine.inference.grouped import Array, Grouped, Spread, numpy, pair_codes
 from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES, Cell, Direction, Weighing
-from tidepool.engine.inference.intervals import Interval, rates_of
+from tidepool.engine.inference.intervals import Interval, interval_over, parts_of, rates_of
 from tidepool.engine.inference.measures import BatchValues, Outcome
 
 # -- tables of outcomes ------------------------------------------------------------------------------------------------
@@ -43,6 +52,8 @@ class OutcomeTable:
     """who met over what, as a number; -1 where there was no talk"""
     linked: Array
     """by cell: the talks of a game hang together"""
+    members: Array | None = None
+    """blocks × places: who was in the conversation, as numbers; -1: nobody. None: nobody is shared"""
 
     def columns(self, cells: Sequence[Cell]) -> list[int]:
         return [self.cells.index(cell) for cell in cells]
@@ -103,11 +114,18 @@ class _Talks:
         self.scenario = numpy.zeros(len(rows), dtype=int)
         self.game, self.drawn = (numpy.full((len(rows), len(columns)), -1) for _ in range(2))
         codes: dict[str, int] = {}
+        names: dict[str, int] = {}
+        size = max((len(talk.members) for batch in batches for talk in batch.values.talks), default=0)
+        self.members = numpy.full((len(rows), size), -1) if size else None
         for batch, places in zip(batches, self._places, strict=True):
             talks, column = batch.values.talks, columns[batch.cell]
             self.scenario[places] = [talk.scenario for talk in talks]
             self.game[places, column] = [talk.game for talk in talks]
             self.drawn[places, column] = [codes.setdefault(talk.drawn, len(codes)) for talk in talks]
+            if self.members is not None:
+                for place, talk in zip(places, talks, strict=True):
+                    for position, name in enumerate(talk.members):
+                        self.members[place, position] = names.setdefault(name, len(names))
 
     def table(self, outcome: Outcome, linked: Array) -> OutcomeTable:
         values = numpy.full(self.drawn.shape, numpy.nan)
@@ -115,7 +133,8 @@ class _Talks:
             if by_talk := batch.values.by_talk.get(outcome.name):
                 values[places, self._columns[batch.cell]] = [numpy.nan if value is None else value for value in by_talk]
         cells = tuple(self._columns)
-        return OutcomeTable(outcome, cells, values, self.replicate, self.scenario, self.game, self.drawn, linked)
+        blocks = (self.replicate, self.scenario, self.game, self.drawn)
+        return OutcomeTable(outcome, cells, values, *blocks, linked, self.members)
 
 
 def _of_batches(
@@ -139,7 +158,17 @@ def _whole_batches(
 # -- effects -----------------------------------------------------------------------------------------------------------
 
 
-Units = Literal["talks", "games", "scenarios", "games and scenarios", "replicates"]
+Units = Literal["talks", "games", "scenarios", "games and scenarios", "entities", "combinations", "replicates"]
+SPEAKS_OF: dict[str, str] = {
+    "talks": "conversations like these",
+    "games": "games like these",
+    "scenarios": "scenarios like these",
+    "games and scenarios": "games and scenarios like these",
+    "entities": "entities like these",
+    "combinations": "this entity in combinations like these",
+    "replicates": "whole runs like these",
+}
+"""what the interval of an effect is about, by what it counts"""
 FEW_TALKS = 10
 """fewer talks take their spread from their mean alone"""
 
@@ -159,7 +188,11 @@ class Effect:
     """two-sided"""
     method: str
     note: str
-    """why there is no verdict; empty where there is one"""
+    """why there is no verdict, or a warning that it rests on few units"""
+
+    @property
+    def estimand(self) -> str:
+        return SPEAKS_OF[self.units]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +255,15 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     units, clusters = _clusters(table, complete, table.columns(list(weighing.weights)))
     low, high = table.outcome.bounds
     most = (high - low) * sum(map(abs, weighing.weights.values())) / 2
-    contrast = _contrast(differences, clusters, most)
+    if units == "entities" and table.members is not None and len(differences):
+        contrast: Contrast | None = over_members(differences, table.members[complete])
+    else:
+        contrast = _contrast(differences, clusters, most)
     if contrast is None:
         return _effect(weighing, units, 0, left_out, None, NOTHING)
-    note = ""
-    if contrast.p_value is None:
-        few = bool(clusters) and contrast.clusters < FEWEST_TESTED
-        message = f"too few for a verdict: {contrast.clusters} of {FEWEST_TESTED} {units}"
-        note = message if few else "no verdict: nothing varies"
+    note = few_clusters(contrast.clusters, units) if units == "entities" or clusters else ""
+    if contrast.p_value is None and not note:
+        note = "no verdict: nothing varies"
     return _effect(weighing, units, contrast.clusters, left_out, contrast, note)
 
 
@@ -251,7 +285,12 @@ def _student(spread: Spread, *, tested: bool) -> Contrast:
 
 
 def _clusters(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
-    """By what blocks hang together; by nothing where each stands for itself."""
+    """By what blocks are clustered; by nothing where each is independent, or where they share entities."""
+    if table.members is not None:
+        if not table.outcome.about:
+            return "entities", []
+        combination = table.drawn[rows][:, columns].max(axis=1, initial=-1)
+        return "combinations", [combination] if len(numpy.unique(combination)) < len(combination) else []
     linked = bool(table.linked[columns].any())
     scenario = table.scenario[rows]
     distinct = len(numpy.unique(scenario[scenario > 0]))
@@ -294,8 +333,11 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
 
 
 def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> Interval | None:
-    _, clusters = _clusters(table, rows, [column])
+    units, clusters = _clusters(table, rows, [column])
     low, high = table.outcome.bounds
+    if units == "entities" and table.members is not None:
+        parts = parts_of(values, table.members[rows])
+        return interval_over((float(values.sum()), len(values)), parts, table.outcome.bounds)
     spread = Grouped(numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))]).spread(values)
     if math.isfinite(high - low):
         (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, repeat, starmap
 
 from tidepool.engine.inference.distributions import fewest_expected, normal_quantile, root, student_quantile
-from tidepool.engine.inference.grouped import Spread
+from tidepool.engine.inference.grouped import Array, Spread, numpy
 
 Interval = tuple[float, float]
 
@@ -164,6 +164,14 @@ def jackknife_variance(without: Iterable[float]) -> float:
     middle = math.fsum(counts.elements()) / number
     squares = [((estimate - middle) ** 2, units) for estimate, units in counts.items()]
     return (number - 1) / number * math.fsum(chain.from_iterable(starmap(repeat, squares)))
+
+
+def parts_of(values: Array, members: Array) -> list[Total]:
+    """Of each member, the sum and the number of the values that it has a part in. `members`: by value, numbers; -1: nobody."""
+    rows, _ = numpy.nonzero(members >= 0)
+    who = members[members >= 0]
+    sums, times = numpy.bincount(who, values[rows]), numpy.bincount(who)
+    return [(total, count) for total, count in zip(sums.tolist(), times.tolist(), strict=True) if count]
 
 
 def interval_over(sums: Total, parts: Iterable[Total], bounds: Interval) -> Interval | None:

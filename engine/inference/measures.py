@@ -51,6 +51,8 @@ class Talk(NamedTuple):
     """0 without one"""
     drawn: str = ""
     """who met, and over what: talks of one number where it differs are no matched talks"""
+    members: tuple[str, ...] = ()
+    """who was sampled, such as entities: conversations that share one are not independent"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,20 +1,16 @@
-"""Tests by ranks, two-sided, and Holm's correction. Few values are tested exactly, by every order; many by approximation."""
+"""Tests by ranks, two-sided, by their approximations for ten values or more, and Holm's correction."""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Any, TypeVar
 
 from tidepool.engine.inference.distributions import chi_squared_tail, student_tail
 from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import student_interval
 
 # -- correlation and groups, by ranks ----------------------------------------------------------------------------------
-
-
-MOST_EXACT = 8
-"""pairs whose orders are all tried: 40,320 of them"""
 
 
 def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float] | None:
@@ -23,12 +19,14 @@ def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, f
         return None
     first, second = ranks(xs), ranks(ys)
     correlation = float(numpy.corrcoef(first, second)[0, 1])
-    if len(xs) > MOST_EXACT:
-        freedom = len(xs) - 2
-        t = abs(correlation) * math.sqrt(freedom / max(1 - correlation**2, 1e-300))
-        return correlation, 2 * student_tail(freedom, t)
-    centred = first - first.mean()
-    return correlation, _share_as_far(abs(second[_orders(len(ys))] @ centred), abs(second @ centred))
+    return correlation, correlation_test(correlation, len(xs))
+
+
+def correlation_test(correlation: float, number: int) -> float:
+    """The p-value of a correlation of so many pairs, by Student's distribution."""
+    freedom = number - 2
+    t = abs(correlation) * math.sqrt(freedom / max(1 - correlation**2, 1e-300))
+    return 2 * student_tail(freedom, t)
 
 
 def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
@@ -40,16 +38,10 @@ def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
     ranked = ranks(values)
     sizes = numpy.array([len(sample) for sample in filled])
     starts = numpy.concatenate([[0], numpy.cumsum(sizes)[:-1]])
-
-    def spread(orders: Any) -> Any:
-        return (numpy.add.reduceat(orders, starts, axis=-1) ** 2 / sizes).sum(axis=-1)
-
-    if len(values) > MOST_EXACT:
-        size = len(values)
-        ties = sum(times**3 - times for times in Counter(values).values()) / (size**3 - size)
-        statistic = (12 / (size * (size + 1)) * float(spread(ranked)) - 3 * (size + 1)) / (1 - ties)
-        return chi_squared_tail(len(filled) - 1, statistic)
-    return _share_as_far(spread(ranked[_orders(len(values))]), spread(ranked))
+    size = len(values)
+    ties = sum(times**3 - times for times in Counter(values).values()) / (size**3 - size)
+    spread = float((numpy.add.reduceat(ranked, starts) ** 2 / sizes).sum())
+    return chi_squared_tail(len(filled) - 1, (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties))
 
 
 def ranks(values: Sequence[float]) -> Any:
@@ -59,13 +51,30 @@ def ranks(values: Sequence[float]) -> Any:
     return (last - (times - 1) / 2)[places]
 
 
-def _share_as_far(possible: Any, observed: Any) -> float:
-    return float((possible >= observed - 1e-9).mean())
+# -- drift -------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=MOST_EXACT)
-def _orders(size: int) -> Any:
-    return numpy.array(list(permutations(range(size))), dtype=numpy.int8)
+FEWEST_FOR_DRIFT = 40
+QUARTERS = 4
+
+
+def over_the_run(values: Any, bounds: tuple[float, float], scale: float = 1.0) -> dict[str, Any] | None:
+    """Independent values in the order of the plan, which calls follow: their means by quarters, and whether they go with their
+    place. A simple check for a model that changes while it is asked; None where there are too few."""
+    number = len(values)
+    if number < FEWEST_FOR_DRIFT:
+        return None
+    means = [(part.mean(), part.var(ddof=1) / len(part), len(part)) for part in numpy.array_split(values, QUARTERS)]
+    intervals = [student_interval(float(mean), float(error), size - 1, bounds) for mean, error, size in means]
+    correlation = float(numpy.corrcoef(numpy.arange(number), values)[0, 1]) if values.std() else 0.0
+    return {
+        "quarters": [
+            {"units": size, "mean": scale * float(mean), "ci95": [scale * low, scale * high]}
+            for (mean, _, size), (low, high) in zip(means, intervals, strict=True)
+        ],
+        "correlation": correlation,
+        "p_value": correlation_test(correlation, number),
+    }
 
 
 # -- comparisons and corrections ---------------------------------------------------------------------------------------

@@ -112,21 +112,16 @@ def labels(groups: Sequence[Group], runs: Runs) -> list[str]:
 
 
 def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]]:
-    """Each group against its baselines, and every two groups; Holm's correction is over each of these families, since they
-    are different questions."""
+    """Each group against its baselines, and every two groups: one family for Holm's correction."""
     labelled = list(zip(labels(groups, runs), groups, strict=True))
-    families = [
-        [
-            (label, name, group, group, name)
-            for name in group.values
-            if name not in (runs.main, group.settings.get(runs.called_by))
-        ]
+    family = [
+        (label, name, group, group, name)
         for label, group in labelled
+        for name in group.values
+        if name not in (runs.main, group.settings.get(runs.called_by))
     ]
-    families.append(
-        [(one, other, first, second, runs.main) for (one, first), (other, second) in combinations(labelled, 2)]
-    )
-    return [one for family in families for one in _compared(family, runs)]
+    family += [(one, other, first, second, runs.main) for (one, first), (other, second) in combinations(labelled, 2)]
+    return list(_compared(family, runs))
 
 
 def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> Iterator[dict[str, Any]]:

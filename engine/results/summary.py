@@ -4,7 +4,7 @@ import json
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.branching.results import results_of
 from tidepool.engine.config.stored import StoredConfig
@@ -23,9 +23,6 @@ from tidepool.storage.queries.summary import (
     waves_of,
 )
 from tidepool.storage.queries.watching import LONGEST_NAME, LONGEST_WORDS
-
-if TYPE_CHECKING:
-    pass
 
 
 def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:
@@ -48,7 +45,9 @@ def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Su
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
     config = StoredConfig(batch["config"])
     try:
-        statistics = results_of(batch).statistics(connection, dict(batch), config)
+        results = results_of(batch)
+        statistics = results.statistics(connection, dict(batch), config)
+        _name_estimands(statistics, results.estimand(statistics) if statistics else "")
         return {**statistics, **stopping_statistics(connection, batch["number"])}
     except (AttributeError, LookupError, TypeError, ValueError):
         # It may be a stranger's config, which does not hold what it should: checking it says so in words.
@@ -56,6 +55,16 @@ def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[st
 
         load_frozen(batch["config"])
         raise
+
+
+def _name_estimands(node: Any, estimand: str) -> None:
+    """Says beside each interval what it is about."""
+    if isinstance(node, dict):
+        estimand = node.get("estimand", estimand)
+        if any(key.endswith("ci95") for key in node):
+            node.setdefault("estimand", estimand)
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _name_estimands(inner, estimand)
 
 
 def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Reading loads neither pydantic nor the code that runs a study. The default serves a kind that declares its measures and no
 more; a kind overrides what is special to it."""
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -64,6 +65,10 @@ class Results:
         others = {name: value for name, value in statistics.items() if name != "measures"}
         return [*_measure_blocks(statistics.get("measures", {})), *plain_blocks("statistics", others)]
 
+    def estimand(self, statistics: Statistics) -> str:
+        """What intervals are about where a row of the statistics does not say otherwise."""
+        return "units like these"
+
     def headline(self, statistics: Statistics) -> Headline | None:
         """The one figure of a batch, also while it runs; None before there is one."""
         return next((block for block in self.blocks(statistics) if isinstance(block, Headline)), None)
@@ -113,10 +118,12 @@ def values_by_talk(
     *,
     linked: bool = False,
     blocks: Mapping[int, str] = MappingProxyType({}),
+    sampled: bool = False,
 ) -> BatchValues:
     """The measures of each unit, from the view: over all participants, if none is missing, and of each one.
 
-    `linked`: units of a game are not independent; `blocks`: what stands behind the numbers of blocks, such as secrets.
+    `linked`: units of a game are not independent; `blocks`: what is behind the numbers of blocks, such as secrets; `sampled`:
+    units that share a participant are not independent.
     """
     talks: list[Talk] = []
     by_talk: dict[str, list[float | None]] = {measure.name: [] for measure in measures}
@@ -128,8 +135,9 @@ def values_by_talk(
                 values.setdefault(name, []).append(number(value))
         participants, cluster, block = unit[0][1], unit[0][5], unit[0][6]
         scenario = _place(block)
-        drawn = f"{participants}\x1f{blocks.get(scenario, '')}"
-        talks.append(Talk(place, _place(cluster) if linked else 0, scenario, drawn))
+        members = tuple(sorted(json.loads(participants))) if sampled else ()
+        drawn = "\x1f".join(members) or f"{participants}\x1f{blocks.get(scenario, '')}"
+        talks.append(Talk(place, _place(cluster) if linked else 0, scenario, drawn, members))
         for name, column in by_talk.items():
             known = [value for value in values.get(name, ()) if value is not None]
             column.append(fmean(known) if known and len(known) == len(values[name]) else None)

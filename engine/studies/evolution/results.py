@@ -107,6 +107,9 @@ class EvolutionResults(Results):
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
         return evolution_statistics(connection, batch["number"], config.sections["evolution"]).as_json()
 
+    def estimand(self, statistics: Statistics) -> str:
+        return "these prompts on problems like these"
+
     def blocks(self, statistics: Statistics) -> list[Block]:
         if not statistics["generations"]:
             return [Words("no generation is judged yet")]

@@ -92,6 +92,9 @@ class MutationResults(Results):
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
         return mutation_statistics(connection, batch["number"], config.sections["mutation"]).as_json()
 
+    def estimand(self, statistics: Statistics) -> str:
+        return "these policies on queries like these"
+
     def blocks(self, statistics: Statistics) -> list[Block]:
         stats = MutationStatistics.from_json(statistics)
         lost = (

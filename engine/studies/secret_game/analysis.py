@@ -77,6 +77,7 @@ def analyse_sides(
         "missing": _missing(sides, missing),
         "uncertain": _uncertain(sides),
         "inference": clustering.inference,
+        "over_the_run": clustering.over_the_run(),
         "models": design.models and _by_model(shares, design.models),
         "openers": shares.by_label(sides.opener.astype(int), ("answered", "opened")),
         "scenarios": _by_scenario(clustering, bounds, design.scenarios) if clustering.scenarios else None,
@@ -249,8 +250,9 @@ def _by_scenario(
     within = Clustering(sides, linked=clustering.linked, scenarios_differ=False)
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
     rows = _Shares(within, bounds).of_talks(codes, len(present))
+    about = {"estimand": "these agents in this scenario"}
     return {
-        str(scenario): {"secrets": secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **row}
+        str(scenario): {"secrets": secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **row, **about}
         for scenario, row in zip(present.tolist(), rows, strict=True)
         if scenario
     }

@@ -42,15 +42,12 @@ def ranking(agents: Mapping[str, Mapping[str, Any]], compared: Sequence[Mapping[
 
 
 def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> list[dict[str, Any]]:
-    """Measure by measure, with Holm's correction within each."""
+    """Measure by measure. All of them are exploratory and one family: Holm's correction is over all."""
     sides = _ComparedSides(clustering, bounds)
     rows = [row for pair in combinations(agents[:MOST_COMPARED], 2) for row in sides.compared(*pair)]
-    compared = []
-    for measure in (SCORE, REVEALED, OBTAINED):
-        group = [row for row in rows if row["measure"] == measure]
-        adjusted = corrected([row["p_value"] for row in group])
-        compared += [row | {"p_value_holm": value} for row, value in zip(group, adjusted, strict=True)]
-    return compared
+    rows.sort(key=lambda row: (SCORE, REVEALED, OBTAINED).index(row["measure"]))
+    adjusted = corrected([row["p_value"] for row in rows])
+    return [row | {"p_value_holm": value} for row, value in zip(rows, adjusted, strict=True)]
 
 
 class _ComparedSides:

@@ -52,6 +52,9 @@ class GameResults(Results):
         found = analyse_sides(Sides.read(outcomes(connection, batch["number"])), failed, GameDesign.of(config))
         return with_coding(connection, batch, found | {"sat_out": sit_outs(connection, batch["id"])})
 
+    def estimand(self, statistics: Statistics) -> str:
+        return str(statistics["inference"]["speaks_of"])
+
     def blocks(self, statistics: Statistics) -> list[Block]:
         return report.blocks(statistics)
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tidepool.engine.inference.contrasts import few_clusters
 from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, places_in
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate, rates_of
+from tidepool.engine.inference.significance import over_the_run
 from tidepool.storage.queries.conversations import SidePage
 
 _MOST_POINTS = 1e100
@@ -21,8 +23,6 @@ _LARGEST = 2**31 - 1
 """of a scenario, whatever a damaged file says"""
 FEW_TALKS = 10
 """fewer talks take their spread from the batch as a whole"""
-FEW_CLUSTERS = 5
-"""fewer games or scenarios are told of as hardly any"""
 
 
 class SideOutcome(NamedTuple):
@@ -213,6 +213,12 @@ class Clustering:
         together = rest[order][::2] * rest[order][1::2]
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
 
+    def over_the_run(self) -> dict[str, Any] | None:
+        """The share of sides that reveal, by conversations in the order of the plan, or by games that link them."""
+        ways = self.sides.game if self.linked else self.sides.talk
+        revealed = numpy.bincount(ways, self.sides.revealed) / numpy.maximum(1, numpy.bincount(ways))
+        return over_the_run(revealed[numpy.bincount(ways) > 0], UNIT, 100.0)
+
     def overall_rate(self) -> Rate | None:
         """The share of sides that revealed."""
         sides = self.sides
@@ -242,7 +248,6 @@ class Clustering:
             )
         if self.scenarios == 1:
             return "one scenario: the intervals speak of it alone; other scenarios may differ."
-        if not self.by_talk and self.fewest < FEW_CLUSTERS:
-            word = "games" if self.linked and self.fewest == self.games else "scenarios"
-            return f"{self.fewest} {word}: hardly any inference beyond them. More of them make the intervals narrower."
-        return None
+        if self.by_talk:
+            return None
+        return few_clusters(self.fewest, "games" if self.linked and self.fewest == self.games else "scenarios") or None

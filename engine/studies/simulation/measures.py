@@ -2,19 +2,21 @@
 
 Only completed simulations are measured; the others are counted as missing. Simulations are kept as columns, one row for each entity
 of each. The entity is what is sampled: intervals leave out each entity in turn, with all its conversations. Tests compare entities'
-own means: Spearman's correlation for numbers, Kruskal and Wallis's test for groups, with Holm's correction over all attributes.
+own means: Spearman's correlation for numbers, Kruskal and Wallis's test for groups, with Holm's correction over all attributes and
+measures. Below ten entities there are no tests.
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import compress
+from itertools import compress, product
 from typing import Any
 
 from tidepool.engine.config.entities import Attribute, Entity, in_words
+from tidepool.engine.inference.contrasts import FEWEST_TESTED
 from tidepool.engine.inference.grouped import Array, numbered, numpy, places_in
 from tidepool.engine.inference.intervals import Interval, interval_over
-from tidepool.engine.inference.significance import group_difference, holm, rank_correlation
+from tidepool.engine.inference.significance import group_difference, holm, over_the_run, rank_correlation
 from tidepool.engine.inference.words import words_in_each
 from tidepool.storage.queries.units import SpokenPage
 
@@ -42,6 +44,8 @@ class SpeechTally:
         self.places: dict[str, int] = {}
         """of each entity that was seen, its number"""
         self.unrated: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        """failed simulations of each entity"""
         self.number = 0
         """of completed simulations"""
         self._parts: defaultdict[str, list[Array]] = defaultdict(list)
@@ -54,6 +58,8 @@ class SpeechTally:
             if status in ("completed", "failed"):
                 counts[status] += times
         completed = [status == "completed" for status in page.statuses]
+        for cast in compress(page.casts, [status == "failed" for status in page.statuses]):
+            self.failed.update(cast)
         kinds = dict(compress(zip(page.units, page.kinds, strict=True), completed))
         casts = list(compress(page.casts, completed))
         keys = [(unit, name) for unit, cast in zip(kinds, casts, strict=True) for name in dict.fromkeys(cast)]
@@ -159,6 +165,15 @@ class SpeechTally:
             means.append(_mean(totals, parts, measure, scale) if totals else None)
         return means
 
+    def over_the_run(self, scale: Interval) -> dict[str, Any] | None:
+        """Mean ratings of conversations, each entity's own mean left out, in the order of the plan."""
+        entity, talk, values = self.known(RATING)
+        if not len(values):
+            return None
+        means = numpy.bincount(entity, values) / numpy.maximum(1, numpy.bincount(entity))
+        rest, times = numpy.bincount(talk, values - means[entity]), numpy.bincount(talk)
+        return over_the_run((values.mean() + rest / numpy.maximum(1, times))[times > 0], scale)
+
     def distribution(self) -> dict[str, int]:
         """How often each rating was given."""
         ratings, times = numpy.unique(self.known(RATING)[2], return_counts=True)
@@ -189,7 +204,7 @@ def compare_by_attribute(
         for name in dict.fromkeys(name for entity in present for name in entity.attributes)
     }
     by_name = {name: groups for name, own in values.items() if (groups := grouped(own))}
-    tests = {measure: _tests(tally.means(measure), by_name, values) for measure in MEASURES}
+    tests = _tests({measure: tally.means(measure) for measure in MEASURES}, by_name, values)
     talks = tally.talks_of()
     compared = {}
     for name, groups in by_name.items():
@@ -205,7 +220,7 @@ def compare_by_attribute(
                 }
                 for place, (label, names) in enumerate(groups.items())
             ],
-            "tests": {measure: tests[measure].get(name) for measure in MEASURES},
+            "tests": {measure: tests.get((measure, name)) for measure in MEASURES},
         }
     return compared
 
@@ -243,23 +258,28 @@ def _thirds(values: Mapping[str, Any]) -> Groups:
     return labelled
 
 
+Test = tuple[float | None, float]
+"""a correlation, of numbers only, and the p-value"""
+
+
 def _tests(
-    means: Mapping[str, float], attributes: Mapping[str, Groups], values: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    """By attribute: whether entities' means go with it, with Holm's correction over all of them."""
-    tested: dict[str, tuple[float | None, float]] = {}
-    for attribute, groups in attributes.items():
-        own = {name: value for name, value in values[attribute].items() if name in means}
-        test: tuple[float | None, float] | None
-        if is_numeric(values[attribute]):
-            test = rank_correlation([float(value) for value in own.values()], [means[name] for name in own])
-        else:
-            p_value = group_difference([[means[name] for name in names if name in means] for names in groups.values()])
-            test = None if p_value is None else (None, p_value)
-        if test:
-            tested[attribute] = test
-    corrected = holm([p_value for _, p_value in tested.values()])
+    means: Mapping[str, Mapping[str, float]], attributes: Mapping[str, Groups], values: Mapping[str, Mapping[str, Any]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """By measure and attribute: whether entities' means go with it, with Holm's correction over all of them."""
+    tested: dict[tuple[str, str], Test] = {}
+    for (measure, own), (attribute, groups) in product(means.items(), attributes.items()):
+        if len(own) >= FEWEST_TESTED and (test := _test(own, groups, values[attribute])):
+            tested[measure, attribute] = test
+    adjusted = holm([p_value for _, p_value in tested.values()])
     return {
-        name: {"correlation": correlation, "p_value": p_value, "p_holm": p_holm}
-        for (name, (correlation, p_value)), p_holm in zip(tested.items(), corrected, strict=True)
+        key: {"correlation": correlation, "p_value": p_value, "p_holm": p_holm}
+        for (key, (correlation, p_value)), p_holm in zip(tested.items(), adjusted, strict=True)
     }
+
+
+def _test(means: Mapping[str, float], groups: Groups, values: Mapping[str, Any]) -> Test | None:
+    if is_numeric(values):
+        known = [name for name in values if name in means]
+        return rank_correlation([float(values[name]) for name in known], [means[name] for name in known])
+    p_value = group_difference([[means[name] for name in names if name in means] for names in groups.values()])
+    return None if p_value is None else (None, p_value)

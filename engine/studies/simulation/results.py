@@ -13,12 +13,12 @@ from typing import Any
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.entities import stored_entity
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import student
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters, student
 from tidepool.engine.inference.intervals import jackknife_variance
-from tidepool.engine.inference.measures import UNBOUNDED, Outcome, Sections
+from tidepool.engine.inference.measures import UNBOUNDED, BatchValues, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, KindMethods
-from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
+from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics, values_by_talk
 from tidepool.engine.studies.simulation import report
 from tidepool.engine.studies.simulation.measures import MEASURES, RATING, SpeechTally, compare_by_attribute
 from tidepool.storage.queries.units import spoken_in_pages
@@ -48,6 +48,9 @@ class SimulationResults(Results):
         found = [Outcome(name=name, words=what, bounds=(low, high), digits=2) for name, what in words.items()]
         return found if settings["interaction_size"] > 1 else found[:1]
 
+    def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
+        return values_by_talk(connection, batch, self.measures(sections), sampled=True)
+
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
         settings, entities = config.sections["simulation"], list(map(stored_entity, config.sections["entities"]))
         tally, judge = _tally(connection, batch["number"]), settings["judge"]
@@ -66,15 +69,21 @@ class SimulationResults(Results):
                     "simulations": talks[entity.name],
                     **{measure: own[measure].get(entity.name) for measure in MEASURES},
                     "unrated": tally.unrated[entity.name],
+                    "failed": tally.failed[entity.name],
+                    "estimand": "this entity in combinations like these",
                 }
                 for entity in entities
                 if entity.name in talks
             },
             "by_attribute": compare_by_attribute(entities, tally, scale),
+            "over_the_run": tally.over_the_run(scale) if judge else None,
             "unsplit_scenes": tally.unsplit,
             "missing": {"simulations": sum(counts["failed"] for counts in types), "judgements": unrated},
         }
         return with_coding(connection, batch, statistics)
+
+    def estimand(self, statistics: Statistics) -> str:
+        return "entities like these in this context"
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return report.blocks(statistics)
@@ -117,13 +126,14 @@ def _tally(connection: sqlite3.Connection, batch_number: int) -> SpeechTally:
 
 def _judgements(question: str, tally: SpeechTally, scale: tuple[float, float]) -> dict[str, Any]:
     (overall,) = tally.group_means(RATING, [list(tally.places)], scale)
-    distribution = tally.distribution()
+    distribution, rated = tally.distribution(), len(tally.means(RATING))
     return {
         "question": question,
         "scale": list(scale),
         "given": sum(distribution.values()),
         "missing": tally.unrated.total(),
         **(overall or {"mean": None, "ci95": None}),
+        "note": few_clusters(rated, "entities"),
         "distribution": distribution,
     }
 
@@ -141,10 +151,12 @@ def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:
         without += [fmean(gaps)] if gaps else []
     variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
     difference = fmean(means[0][name] - means[1][name] for name in both)
-    contrast = student("jackknife", len(both), difference, variance, len(both) - 1)
+    tested = len(both) >= FEWEST_TESTED
+    contrast = student("jackknife", len(both), difference, variance, len(both) - 1, tested=tested)
     return {
         "paired": True,
         "entities": len(both),
         **contrast.as_json(),
         "method": "jackknife over entities, each left out with all its talks",
+        "note": few_clusters(len(both), "entities"),
     }

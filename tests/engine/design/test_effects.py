@@ -1,6 +1,9 @@
 """Effects are worked out block by block, and blocks are what is independent."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy
@@ -89,23 +92,53 @@ def test_an_interaction_is_the_difference_of_differences_within_each_talk() -> N
 
 
 def test_talks_that_a_game_links_are_one_difference_a_game() -> None:
-    first, second = drawn_values(24), drawn_values(24, 1)
+    first, second = drawn_values(48), drawn_values(48, 1)
     found = effect(table_of(TWO, [[first, second]], talks_in_game=4), asked("a: 1 - 0", TWO))
     gaps = numpy.array(second) - numpy.array(first)
-    as_student(found, gaps.reshape(6, 4).mean(axis=1).tolist())
-    assert (found.units, found.number) == ("games", 6)
+    as_student(found, gaps.reshape(12, 4).mean(axis=1).tolist())
+    assert (found.units, found.number) == ("games", 12)
+    assert found.note == "only 12 games: below 20, intervals can be too narrow"
 
 
 def test_four_games_have_an_interval_and_no_verdict() -> None:
     table = table_of(TWO, [[drawn_values(16), drawn_values(16, 1)]], talks_in_game=4)
     found = effect(table, asked("a: 1 - 0", TWO))
-    assert found.interval and found.p_value is None and found.note == "too few for a verdict: 4 of 5 games"
+    assert found.interval and found.p_value is None and found.note.startswith("no verdict: 4 of at least 10 games")
 
 
 def test_games_of_several_replicates_are_different_games() -> None:
-    replicates = [[drawn_values(4, seed), drawn_values(4, seed + 50)] for seed in range(6)]
+    replicates = [[drawn_values(4, seed), drawn_values(4, seed + 50)] for seed in range(10)]
     found = effect(table_of(TWO, replicates, talks_in_game=4), asked("a: 1 - 0", TWO))
-    assert (found.units, found.number) == ("games", 6) and found.p_value is not None
+    assert (found.units, found.number) == ("games", 10) and found.p_value is not None
+
+
+def test_conversations_that_share_entities_are_left_out_together() -> None:
+    """Written out: twelve entities in pairs, and the effect without each of them in turn."""
+    random = numpy.random.default_rng(4)
+    casts = list(combinations(range(12), 2))
+    reaction, values = random.normal(0, 1, 12), random.normal(3, 0.5, (len(casts), 2))
+    values[:, 1] += [reaction[list(cast)].mean() for cast in casts]
+    plain = table_of(TWO, [[values[:, 0].tolist(), values[:, 1].tolist()]])
+    table = replace(plain, members=numpy.array(casts))
+    found = effect(table, asked("a: 1 - 0", TWO))
+    gaps = values[:, 1] - values[:, 0]
+    without = [gaps[[one not in cast for cast in casts]].mean() for one in range(12)]
+    error = math.sqrt(11 / 12 * sum((one - numpy.mean(without)) ** 2 for one in without))
+    reach = float(stats.t.ppf(0.975, 11)) * error
+    assert (found.units, found.number, found.estimand) == ("entities", 12, "entities like these")
+    assert found.interval == pytest.approx((gaps.mean() - reach, gaps.mean() + reach))
+    assert found.p_value == pytest.approx(2 * float(stats.t.sf(abs(gaps.mean()) / error, 11)))
+    assert effect(plain, asked("a: 1 - 0", TWO)).interval != found.interval
+    mean = cell_mean(table, ("1",))
+    assert mean.interval and mean.interval[1] - mean.interval[0] > 0.5
+
+
+def test_a_rating_of_one_entity_is_clustered_by_combination() -> None:
+    casts = numpy.array([(0, other) for other in range(1, 7)] * 4)
+    rating = replace(POINTS, name="rating of A", about="entities.A")
+    table = table_of(TWO, [[drawn_values(24), drawn_values(24, 1)]], rating, drawn=lambda _, number: str(number % 6))
+    found = effect(replace(table, members=casts), asked("a: 1 - 0", TWO))
+    assert (found.units, found.number, found.p_value) == ("combinations", 6, None)
 
 
 def test_a_talk_that_a_cell_lacks_is_left_out_and_counted() -> None:
@@ -174,11 +207,11 @@ def test_hardly_any_difference_still_has_an_interval_that_is_not_absurd() -> Non
 
 
 def test_games_of_which_most_differ_have_students_interval_and_those_of_which_few_do_one_more_of_either_kind() -> None:
-    games = numpy.repeat(numpy.arange(6), 4)
-    most, few = numpy.zeros(24), numpy.zeros(24)
-    most[[0, 4, 5, 8, 12]], few[[0, 4]] = 1.0, 0.5
+    games = numpy.repeat(numpy.arange(12), 4)
+    most, few = numpy.zeros(48), numpy.zeros(48)
+    most[[0, 4, 5, 8, 12, 13, 14, 20, 24, 28, 32, 33]], few[[0, 4]] = 1.0, 0.5
     found, sparse = matched(most, [games]), matched(few, [games])
-    assert found and found.p_value == pytest.approx(stats.ttest_1samp(most.reshape(6, 4).mean(axis=1), 0).pvalue)
+    assert found and found.p_value == pytest.approx(stats.ttest_1samp(most.reshape(12, 4).mean(axis=1), 0).pvalue)
     assert (
         sparse and sparse.interval and sparse.method == "Bonett–Price" and sparse.interval[0] < 0 < sparse.interval[1]
     )

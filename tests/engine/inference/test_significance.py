@@ -1,24 +1,34 @@
 """Tests by ranks and Holm's correction, held to scipy."""
 
-from random import Random
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import kruskal, mannwhitneyu, rankdata, spearmanr
+from scipy.stats import kruskal, pearsonr, rankdata, spearmanr
 
-from tidepool.engine.inference.significance import corrected, group_difference, holm, rank_correlation, ranks
+from tidepool.engine.inference.significance import (
+    corrected,
+    group_difference,
+    holm,
+    over_the_run,
+    rank_correlation,
+    ranks,
+)
 
 
-def test_few_values_are_tested_by_every_order() -> None:
-    assert rank_correlation([1, 2, 3, 4], [10, 20, 30, 40]) == (pytest.approx(1), pytest.approx(2 / 24))
-    assert group_difference([[1, 2], [3, 4]]) == pytest.approx(8 / 24)
-    random = Random(1)
-    xs, ys = [random.random() for _ in range(8)], [random.random() for _ in range(8)]
-    found = rank_correlation(xs, ys)
-    assert found is not None and found[1] == pytest.approx(float(spearmanr(xs, ys).pvalue), abs=0.02)
-    exact = mannwhitneyu(xs[:3], xs[3:], method="exact").pvalue
-    assert group_difference([xs[:3], xs[3:]]) == pytest.approx(float(exact))
+def test_drift_over_the_run_is_tested_by_the_correlation_with_the_place() -> None:
+    random = numpy.random.default_rng(3)
+    steady, drifting = random.random(200), random.random(200) + numpy.linspace(0, 0.5, 200)
+    found = [over_the_run(values, (0.0, 2.0)) for values in (steady, drifting)]
+    for values, one in zip((steady, drifting), found, strict=True):
+        expected = pearsonr(numpy.arange(200), values)
+        assert one is not None and one["p_value"] == pytest.approx(float(expected.pvalue))
+        assert one["quarters"][3]["mean"] == pytest.approx(values[150:].mean())
+    assert found[0]["p_value"] > 0.05 and found[1]["p_value"] < 1e-6  # type: ignore[index]
+    assert over_the_run(steady[:39], (0.0, 1.0)) is None
+    flat = over_the_run(numpy.zeros(40), (0.0, 1.0))
+    assert flat is not None and flat["p_value"] == pytest.approx(1)
 
 
 def test_what_does_not_vary_goes_with_nothing_and_one_group_is_not_compared() -> None:

@@ -21,12 +21,14 @@ def test_only_what_both_have_is_compared_and_one_pair_is_too_few() -> None:
     assert found is not None and found["difference"] == pytest.approx(1.5) and found["p_value"] is None
     assert compared_queries({"a": 3.0}, {"a": 1.0}) is None
     entities = compared_entities(rated({"a": 3}, {"b": 2}, {"c": 5}), rated({"a": 1}, {"b": 1}, {"d": 9}))
-    assert entities is not None and entities["difference"] == pytest.approx(1.5) and entities["p_value"] > 0.05
+    assert entities is not None and entities["difference"] == pytest.approx(1.5) and entities["p_value"] is None
+    assert entities["note"].startswith("no verdict: 2 of at least 10 entities")
     assert compared_entities(rated({"a": 3}), rated({"a": 1})) is None
 
 
 def test_equal_batches_differ_in_nothing() -> None:
-    found = compared_entities(rated({"a": 3}, {"b": 2}), rated({"a": 3}, {"b": 2}))
+    alone = [{name: 3.0} for name in "abcdefghij"]
+    found = compared_entities(rated(*alone), rated(*alone))
     assert found is not None and found["difference"] == 0 and found["p_value"] == 1
 
 
