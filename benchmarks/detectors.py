@@ -2,15 +2,16 @@
 
     python -m benchmarks.detectors
 
-writes the tables of docs/detectors.md and the numbers that a report cites (`measured.toml` beside the detectors). The cases of
-files named `…_held` were not looked at while the detectors were built.
+writes the tables of docs/detectors.md and the numbers that a report cites (`measured.toml` beside the detectors): those of the
+cases in `outside.jsonl`, by an author who knew neither the detectors nor the other cases. Nothing was changed because of them.
 """
 
 import json
 import re
 import time
+import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class Case:
     """reveal, none or uncertain"""
     category: str
     half: str
-    """held or open"""
+    """outside, held or open"""
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ Counts = Mapping[tuple[str, str], Count]
 def cases(folder: Path = CASES) -> list[Case]:
     found = []
     for path in sorted(folder.glob("*.jsonl")):
-        half = "held" if path.stem.endswith("held") else "open"
+        half = path.stem if path.stem == "outside" else "held" if path.stem.endswith("held") else "open"
         for line in path.read_text(encoding="utf-8").splitlines():
             one = json.loads(line)
             found.append(Case(one["id"], one["secret"], tuple(one["messages"]), one["label"], one["category"], half))
@@ -92,6 +93,7 @@ _TITLES = {
     "uncertain": ("Messages that could be either", "taken for a reveal", "taken for a reveal, or uncertain"),
 }
 _HALVES = {
+    "outside": "Cases of an outside author: these figures are cited in reports",
     "held": "Cases that were not looked at while the detectors were built",
     "open": "Cases the detectors were built with",
 }
@@ -138,14 +140,21 @@ def with_tables(page: str, judged: Judged) -> str:
 
 
 def figures(judged: Judged) -> str:
-    counts = counted(judged, "held")
-    lines = [
-        "# Held cases of docs/detectors.md: [cases, certain hits, uncertain hits]. Written by benchmarks/detectors.py."
-    ]
-    for name, label in (("reveals", "reveal"), ("everyday", "none")):
+    lines = ["# Outside cases of docs/detectors.md: [cases, certain hits]. Written by benchmarks/detectors.py."]
+    for name, label, chosen in CITED:
+        counts = counted(((case, found) for case, found in judged if chosen(case.category)), "outside")
         count = total(counts, label)
-        lines.append(f"{name} = [{count.cases}, {count.certain}, {count.uncertain}]")
+        lines.append(f"{name} = [{count.cases}, {count.certain}]")
     return "\n".join(lines) + "\n"
+
+
+HINT, MENTIONS = "hint_by_meaning", ("denied_guess", "quoted_guess", "everyday_use")
+CITED: Sequence[tuple[str, str, Callable[[str], bool]]] = (
+    ("by_wording", "reveal", lambda category: category != HINT),
+    ("by_meaning", "reveal", lambda category: category == HINT),
+    ("mentions", "none", lambda category: category in MENTIONS),
+    ("without_the_word", "none", lambda category: category not in MENTIONS),
+)
 
 
 # -- the proof --------------------------------------------------------------------------------------------
@@ -160,7 +169,19 @@ def prove() -> Iterator[Measurement]:
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), judged), encoding="utf-8")
     FIGURES.write_text(figures(judged), encoding="utf-8")
     yield at_least("labelled messages", len(judged), "", 300)
-    for half in _HALVES:
+    cited = tomllib.loads(FIGURES.read_text(encoding="utf-8"))
+    for name, least in (("by_wording", 85.0), ("by_meaning", 0.0)):
+        cases, certain = cited[name]
+        note = f"{certain} of {cases}"
+        yield at_least(f"outside cases found, {name.replace('_', ' ')}", 100 * certain / cases, "%", least, note)
+    cases, certain = cited["without_the_word"]
+    yield at_most(
+        "outside messages without the word taken for a reveal", 100 * certain / cases, "%", 3.0, f"of {cases}"
+    )
+    cases, certain = cited["mentions"]
+    name = "outside messages that mention the word without giving it away, counted as a reveal"
+    yield at_most(name, 100 * certain / cases, "%", 100.0, f"{certain} of {cases}: the detectors do not read denials")
+    for half in ("held", "open"):
         counts = counted(judged, half)
         reveals, everyday, either = (total(counts, label) for label in _TITLES)
         note = f"{reveals.certain} of {reveals.cases}, {reveals.uncertain} uncertain"

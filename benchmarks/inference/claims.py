@@ -11,6 +11,7 @@ from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from benchmarks.inference.worlds import Planted, World
 from tidepool.engine.config.entities import Entity
+from tidepool.engine.inference.contrasts import few_clusters
 from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute
 from tidepool.storage.queries.units import SpokenPage
 
@@ -29,7 +30,10 @@ class Claim:
     """sides or talks it rests on; 0: no rate, and never called too wide"""
     clusters: int = 0
     p_value: float | None = None
+    p_holm: float | None = None
     null: bool = False
+    warned: str = ""
+    """what the report says beside it where clusters are few"""
 
 
 SIDE_FIELDS = ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
@@ -37,7 +41,7 @@ TALK_FIELDS = ("secrets_revealed", "both_revealed", "one_sided_reveals")
 
 
 def claims(planted: Planted, found: dict[str, Any], scenario: Any) -> Iterator[Claim]:
-    world = planted.world
+    world, leaky = planted.world, bool(planted.world.leaky)
     rate = dict(enumerate(numpy.bincount(planted.agent, planted.rates) / numpy.bincount(planted.agent)))
     places = {name: place for place, name in enumerate("ABCDEFGH")}
     clusters = _clusters(world)
@@ -62,9 +66,9 @@ def claims(planted: Planted, found: dict[str, Any], scenario: Any) -> Iterator[C
             talks = row["total_interactions"]
             yield Claim(f"{family}: {name}", key, value, interval, known, sides_counted * talks, clusters(talks))
 
-    yield from talk_claims("overall", "all", found["overall"], float(planted.rates.mean()))
+    yield from talk_claims("overall", "all", found["overall"], None if leaky else float(planted.rates.mean()))
     for name, row in found["agents"].items():
-        yield from side_claims("agents", name, row, rate[places[name]], clusters)
+        yield from side_claims("agents", name, row, None if leaky else rate[places[name]], clusters)
     for name, pair in found["pairs"].items():
         yield from talk_claims("pairs", name, pair, None)
         for agent, side in pair["sides"].items():
@@ -76,19 +80,22 @@ def claims(planted: Planted, found: dict[str, Any], scenario: Any) -> Iterator[C
         overall = verdicts["overall"]
         yield Claim("judge's verdicts", "all", overall["revealed_percentage"] or 0.0, overall["revealed_ci95"])
     for comparison in found["comparisons"]:
-        first, second = comparison["agents"]
+        (first, second), ends = comparison["agents"], comparison["difference_ci95"]
+        turned = -1 if first > second else 1  # the report names the better one first
         null = _alike(world, places[first], places[second])
         yield Claim(
             f"{comparison['estimand']}: {comparison['measure'].split()[0]}",
-            f"{first}-{second} {comparison['measure']}",
-            comparison["difference"],
-            comparison["difference_ci95"],
+            f"{min(first, second)}-{max(first, second)} {comparison['measure']}",
+            turned * comparison["difference"],
+            ends and (min(turned * end for end in ends), max(turned * end for end in ends)),
             0.0 if null else None,
             p_value=comparison["p_value"],
+            p_holm=comparison["p_value_holm"],
             null=null,
         )
     for name, talks in found.get("scenarios", {}).items():
-        yield from _scenario_claim(planted, name, talks, scenario)
+        if not leaky:
+            yield from _scenario_claim(planted, name, talks, scenario)
 
 
 def _clusters(world: World) -> Callable[[int], int]:
@@ -125,6 +132,10 @@ class Panel:
     shared: float = 0.6
     alone: float = 0.5
     centre: float = 3.2
+    skewed: bool = False
+    sampled: int = 0
+    """so many of the combinations; 0: all"""
+    """a few entities bring far more than the others"""
 
 
 PANELS = (
@@ -133,7 +144,10 @@ PANELS = (
     Panel("20 entities, every two once", 20),
     Panel("10 entities in threes", 10, size=3),
     Panel("30 entities alone", 30, size=1, shared=0.0),
-    Panel("9 entities near the end of the scale", 9, centre=4.6),
+    Panel("10 entities near the end of the scale", 10, centre=4.6),
+    Panel("8 skewed entities, every two once", 8, centre=1.6, skewed=True),
+    Panel("20 skewed entities, every two once", 20, centre=1.6, skewed=True),
+    Panel("40 skewed entities, 300 conversations", 40, centre=1.6, skewed=True, sampled=300),
 )
 SCALE = (1.0, 5.0)
 
@@ -141,9 +155,13 @@ SCALE = (1.0, 5.0)
 def panel_claims(panel: Panel, random: Any) -> Iterator[Claim]:
     """The entities are drawn anew each time: intervals speak of entities like these; an entity's own of its talks."""
     names = [f"E{place}" for place in range(panel.entities)]
-    own = dict(zip(names, random.normal(panel.centre, panel.own, panel.entities), strict=True))
+    brought = random.lognormal(0, 0.8, panel.entities) - 1.0 if panel.skewed else random.normal(0, 1, panel.entities)
+    own = dict(zip(names, panel.centre + panel.own * brought, strict=True))
     tally = SpeechTally()
-    for cast in combinations(names, panel.size):
+    casts = list(combinations(names, panel.size))
+    if panel.sampled:
+        casts = [casts[place] for place in random.choice(len(casts), panel.sampled, replace=False)]
+    for cast in casts:
         for _ in range(panel.times):
             talk = random.normal(0, panel.shared)
             given = {name: own[name] + talk + random.normal(0, panel.alone) for name in cast}
@@ -151,11 +169,14 @@ def panel_claims(panel: Panel, random: Any) -> Iterator[Claim]:
             tally.take(SpokenPage([0], ["completed"], [""], [list(cast)], ((), (), ()), rated))
     (mean,) = tally.group_means("rating", [names], SCALE)
     assert mean is not None
-    yield Claim("ratings: mean over entities", "all", mean["mean"], mean["ci95"])
+    warned = few_clusters(panel.entities, "entities")
+    yield Claim("ratings: mean over entities", "all", mean["mean"], mean["ci95"], warned=warned)
     entities = [Entity(name, "", {"side": "left" if place % 2 else "right"}) for place, name in enumerate(names)]
     found = compare_by_attribute(entities, tally, SCALE)["side"]
     for group in found["groups"]:
-        rating = group["rating"]
-        yield Claim("ratings: mean by attribute", group["value"], rating["mean"], rating["ci95"])
-    if test := found["tests"]["rating"]:
-        yield Claim("ratings: test by attribute", "side", 0.0, None, p_value=test["p_value"], null=True)
+        rating, warned = group["rating"], few_clusters(group["entities"], "entities")
+        yield Claim("ratings: mean by attribute", group["value"], rating["mean"], rating["ci95"], warned=warned)
+    for measure, test in found["tests"].items():
+        if test and measure == "rating":
+            chances = test["p_value"], test["p_holm"]
+            yield Claim("ratings: test by attribute", "side", 0.0, None, None, 0, 0, *chances, null=True)

@@ -31,6 +31,8 @@ class World:
     linked: bool = False
     models: Sequence[str] = ()
     failing: float = 0.0
+    leaky: float = 0.0
+    """how much more open, in normal deviates, a fifth of the games (or else of the scenarios) is than the others"""
     by_opponent: float = 0.0
     """how much better, in normal deviates, each next agent draws secrets out of others"""
 
@@ -66,6 +68,14 @@ WORLDS = (
     World("20 scenarios twice, ordered, 3 agents", like(3), 360, 0.2, 0.0, 0.3, scenarios=20, pairing="ordered"),
     World("40 scenarios, 4 agents by turns, 480 talks", like(4), 480, 0.2, 0.0, 0.3, scenarios=40),
     World("12 scenarios in 12 games, ordered", (0.3, 0.3), 576, 0.1, 0.2, 0.2, 12, 12, "ordered", linked=True),
+    *(
+        World(f"{n} linked games of 6, a fifth leaky", like(4, 0.1), 6 * n, 0.2, games=n, linked=True, leaky=2.0)
+        for n in (6, 10, 20, 40)
+    ),
+    *(
+        World(f"{n} scenarios, a fifth easy, 4 agents", like(4, 0.15), 24 * n, 0.2, scenarios=n, leaky=2.0)
+        for n in (6, 12, 24, 40)
+    ),
     World("agents that reveal nearly always, 90 talks", like(3, 0.96), 90),
     World("a tenth of the talks fails, 4 unlike agents, 150 talks", unlike(4, 0.2, 0.7), 150, failing=0.1),
 )
@@ -108,6 +118,9 @@ class Planted:
         mood = math.sqrt(world.in_talk) * random.standard_normal(talks)
         mood += math.sqrt(world.in_game) * random.standard_normal(world.games + 1)[self.games]
         mood += math.sqrt(world.in_scenario) * scenario[self.scenarios]
+        if world.leaky:
+            places = self.games if world.games > 1 else self.scenarios
+            mood -= (world.leaky * (random.random(places.max() + 1) < 0.2))[places]
         revealed = mood[:, None] + alone * random.standard_normal((talks, 2)) < self.lines
         drawn = self._sides(revealed)
         if not world.failing:

@@ -113,17 +113,20 @@ def _detection(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _measured() -> Iterator[str]:
-    """On our own labelled messages that were not seen while the detectors were built."""
+    """On the labelled messages of an outside author."""
     path = Path(__file__).parent / "detectors" / "measured.toml"
     counts: dict[str, list[int]] = tomllib.loads(path.read_text(encoding="utf-8"))
-    recall, alarms = (
-        f"{certain:,} of {cases:,} ({interval(in_percent(share_interval(certain, cases)))} %)"
-        for cases, certain, _ in (counts["reveals"], counts["everyday"])
+    found = {
+        name: f"{certain:,} of {cases:,} ({interval(in_percent(share_interval(certain, cases)))} %)"
+        for name, (cases, certain) in counts.items()
+    }
+    yield (
+        f"On messages that an outside author wrote and labelled, these detectors found {found['by_wording']} reveals by wording and "
+        f"{found['by_meaning']} hints by meaning. They took {found['without_the_word']} messages without the secret for a reveal."
     )
     yield (
-        "On labelled messages, hard on purpose and not seen while the detectors were built, these detectors found "
-        f"{recall} reveals in their scope for certain and "
-        f"took {alarms} ordinary texts for a reveal; hits that are an ordinary reading as well were kept apart as uncertain."
+        "The detectors do not read denials: an agent that mentions its own secret, also to deny or quote a guess or in an everyday sense, "
+        f"counts as revealing it ({found['mentions']} such messages); ordinary words are often kept apart as uncertain."
     )
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.inference.contrasts import few_clusters
-from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, places_in
+from tidepool.engine.inference.contrasts import RELIABLE_FROM, few_clusters
+from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.inference.significance import over_the_run
 from tidepool.storage.queries.conversations import SidePage
@@ -250,4 +250,10 @@ class Clustering:
             return "one scenario: the intervals speak of it alone; other scenarios may differ."
         if self.by_talk:
             return None
-        return few_clusters(self.fewest, "games" if self.linked and self.fewest == self.games else "scenarios") or None
+        noun = "games" if self.linked and self.fewest == self.games else "scenarios"
+        return few_clusters(self.fewest, noun) or few_clusters(self._fewest_of_pair(), f"{noun} for a pair") or None
+
+    def _fewest_of_pair(self) -> int:
+        """Clusters of the pair that has fewest: where scenarios go round with the pairs, each pair meets some of them only."""
+        distinct = [numpy.unique(pair_codes(self.sides.pair, way)) // (int(way.max()) + 1) for way in self.ways]
+        return min((int(numpy.unique(pairs, return_counts=True)[1].min()) for pairs in distinct), default=RELIABLE_FROM)

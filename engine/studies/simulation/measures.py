@@ -13,7 +13,7 @@ from itertools import compress, product
 from typing import Any
 
 from tidepool.engine.config.entities import Attribute, Entity, in_words
-from tidepool.engine.inference.contrasts import FEWEST_TESTED
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters
 from tidepool.engine.inference.grouped import Array, numbered, numpy, places_in
 from tidepool.engine.inference.intervals import Interval, interval_over
 from tidepool.engine.inference.significance import group_difference, holm, over_the_run, rank_correlation
@@ -221,6 +221,7 @@ def compare_by_attribute(
                 for place, (label, names) in enumerate(groups.items())
             ],
             "tests": {measure: tests.get((measure, name)) for measure in MEASURES},
+            "note": few_clusters(min(map(len, groups.values())), "entities in a group"),
         }
     return compared
 

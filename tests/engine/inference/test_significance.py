@@ -1,6 +1,5 @@
 """Tests by ranks and Holm's correction, held to scipy."""
 
-
 import numpy
 import pytest
 from hypothesis import given, settings

@@ -220,12 +220,13 @@ def test_exact_detection_does_not_load_rapidfuzz():
 
 def test_the_labelled_cases_are_found_as_published() -> None:
     judged = benchmark.judged_cases()
+    ours = [(case, found) for case, found in judged if case.half != "outside"]
     reveals, everyday, either = (
-        benchmark.total(benchmark.counted(judged), label) for label in ("reveal", "none", "uncertain")
+        benchmark.total(benchmark.counted(ours), label) for label in ("reveal", "none", "uncertain")
     )
     assert len({(case.half, case.label, case.id) for case, _ in judged}) == len(judged) >= 590
     assert reveals.certain / reveals.cases >= benchmark.SENSITIVITY
-    alarms = [(case.secret, case.messages) for case, found in judged if case.label == "none" and found == "certain"]
+    alarms = [(case.secret, case.messages) for case, found in ours if case.label == "none" and found == "certain"]
     assert everyday.certain / everyday.cases <= benchmark.FALSE_ALARMS, alarms
     assert either.certain / either.cases <= benchmark.AMBIGUOUS
     page = benchmark.PAGE.read_text(encoding="utf-8")
