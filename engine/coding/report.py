@@ -10,6 +10,10 @@ METHOD = (
     "Weighted back to the batch. Limits of shares are Wilson's; joined by MOVER for corrected rates (post-stratified on the "
     "verdict, with the interval of the raw rate)."
 )
+CODES_AS_TRUTH = (
+    "Corrected rates take the coders' codes for the truth. Coders who are right in 95 % of the cases bias a rate of 5 % so far "
+    "that its interval covers it in 35 % of studies."
+)
 
 
 def coding_blocks(statistics: Mapping[str, Any]) -> list[Block]:
@@ -61,6 +65,7 @@ def _rates(coded: Mapping[str, Any]) -> Iterator[Block]:
     rates = {"all": coded["corrected"], **coded["agents"]}
     rows = [(name, row["coded"], _share(row, "raw"), _share(row, "corrected")) for name, row in rates.items()]
     yield table("sides that reveal, raw and corrected", ("agent", "coded", "raw %", "corrected %"), rows)
+    yield Words(CODES_AS_TRUTH, "warning")
     yield Words(f"Agents of whom at least {LEAST_OF_AN_AGENT} sides are coded have rates of their own.", "quiet")
 
 

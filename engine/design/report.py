@@ -225,7 +225,7 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
         with reading(database) as connection:
             paragraphs = methods_or_warning(lambda: tuple(_methods(connection, summary)))
     head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
-    return Report(summary["name"], tuple(head), (), findings, paragraphs)
+    return Report(summary["name"], tuple(head), findings, paragraphs)
 
 
 def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

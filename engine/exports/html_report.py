@@ -91,7 +91,7 @@ def html_report(
         report.title,
         element("p", f"Made by Tidepool {batch['version']}", class_="soft"),
         element("p", batch["description"]) if batch["description"] else None,
-        *render_blocks((*report.overview, *report.findings, *report.waves)),
+        *render_blocks((*report.overview, *report.findings)),
         section("Methods", *render_blocks(report.methods)),
         section("System prompts", *render_blocks(prompts)) if prompts else None,
         *(_transcripts(connection, batch) if study is None else ()),

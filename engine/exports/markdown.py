@@ -10,8 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
 from tidepool.engine.reports.blocks import (
+    UNKNOWN,
     Block,
-    Estimate,
     Figure,
     Folded,
     Headline,
@@ -23,7 +23,7 @@ from tidepool.engine.reports.blocks import (
     sentence,
     text_of,
 )
-from tidepool.engine.reports.figures import digits_for
+from tidepool.engine.reports.figures import value_of
 from tidepool.engine.results.methods import configs_of, prompts_of
 from tidepool.storage.studies import StoredCell, StoredStudy
 from tidepool.storage.text import in_report
@@ -165,22 +165,11 @@ def _figure(figure: Figure) -> Iterator[str]:
     if not any(y is not None for series in figure.series for y in series.ys):
         yield marked("*", "Nothing to show yet.")
         return
-    digits = digits_for(figure, most=3)
-    if figure.form == "points":
-        rows = [
-            [
-                item.name,
-                _cell(item.xs[0], item.across[0] if item.across else None, digits),
-                _cell(item.ys[0], item.bounds[0], digits),
-            ]
-            for item in figure.series
-        ]
-        yield table(["", figure.xlabel or "x", figure.ylabel or "y"], rows)
-    elif figure.form == "lines":
-        yield from _curves(figure, digits)
+    if figure.form == "lines":
+        yield from _curves(figure)
     else:
         rows = [
-            [label, *(_cell(item.ys[place], item.bounds[place], digits) for item in figure.series)]
+            [label, *(text_of(value_of(figure, item, place)) for item in figure.series)]
             for place, label in enumerate(figure.labels)
         ]
         yield table(["", *(item.name for item in figure.series)], rows)
@@ -188,20 +177,16 @@ def _figure(figure: Figure) -> Iterator[str]:
         yield marked("*", figure.note)
 
 
-def _curves(figure: Figure, digits: int) -> Iterator[str]:
+def _curves(figure: Figure) -> Iterator[str]:
     """By x; of long curves every so many, and the last."""
-    by_x = [{x: (y, bounds) for x, y, bounds in zip(one.xs, one.ys, one.bounds, strict=True)} for one in figure.series]
+    by_x = [{x: value_of(figure, one, place) for place, x in enumerate(one.xs)} for one in figure.series]
     xs = sorted({x for values in by_x for x in values})
     step = -(-len(xs) // MOST_POINTS)
     shown = sorted({*xs[::step], xs[-1]})
-    rows = [[f"{x:,g}", *(_cell(*values.get(x, (None, None)), digits) for values in by_x)] for x in shown]
+    rows = [[f"{x:,g}", *(text_of(values[x]) if x in values else UNKNOWN for values in by_x)] for x in shown]
     yield table([figure.xlabel or "x", *(one.name or figure.title for one in figure.series)], rows, left=0)
     if len(shown) < len(xs):
         yield marked("*", f"{len(shown):,} of {len(xs):,} points.")
-
-
-def _cell(value: float | None, bounds: tuple[float, float] | None, digits: int) -> str:
-    return text_of(Estimate(value, bounds, digits))
 
 
 # -- the report --------------------------------------------------------------------------------------------------------
@@ -215,7 +200,7 @@ def markdown_report(
         heading(1, report.title),
         marked("*", f"Made by Tidepool {batch['version']}"),
         paragraph(batch["description"]),
-        *render_blocks((*report.overview, *report.findings, *report.waves)),
+        *render_blocks((*report.overview, *report.findings)),
         heading(2, "Methods"),
         *render_blocks(report.methods),
         heading(2, "Appendix: system prompts") if prompts else "",

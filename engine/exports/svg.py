@@ -4,17 +4,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.reports.blocks import INKS, Figure, Heat, Series, glyph_of, number
+from tidepool.engine.reports.blocks import INKS, Figure, Heat, Series, glyph_of
 from tidepool.engine.reports.figures import (
     Axis,
     along,
-    digits_for,
     known_points,
     of_means,
-    plane,
     stretches,
     thin_out,
     upright,
+    value_of,
 )
 
 # -- inks, lines, marks, axes ------------------------------------------------------------------------------------------
@@ -41,9 +40,9 @@ def mark_ink(place: int) -> str:
 
 
 def series_ink(figure: Figure, series: Series, place: int) -> str:
-    """That of whom it tells, of its role, or the next one."""
-    if series.place is not None or (len(figure.series) > 1 and not series.colour):
-        return mark_ink(_place(series, place))
+    """That of its role, or the next one."""
+    if len(figure.series) > 1 and not series.colour:
+        return mark_ink(place)
     return ROLES.get(series.colour or "primary", SOFT)
 
 
@@ -146,7 +145,7 @@ def drawing(block: Figure | Heat) -> Html | None:
         return heat_map(block)
     if not any(y is not None for series in block.series for y in series.ys):
         return None
-    return {"lines": curves, "points": named_points}.get(block.form, by_name)(block)
+    return (curves if block.form == "lines" else by_name)(block)
 
 
 # -- bars and means ------------------------------------------------------------------------------------------
@@ -170,11 +169,9 @@ def by_name(figure: Figure) -> Html:
     left, axis = _label_width(figure), upright(figure, 7) if is_bars else of_means(figure, 7)
     x = scale(axis, left, BEFORE_NUMBERS)
     shapes = [*head, *x_ticks(axis, x, floor, top)]
-    signed = figure.reference is not None
     if figure.reference is not None:
         at = x(figure.reference)
         shapes.append(line(at, top, at, floor, SOFT, 1.5, stroke_dasharray="5 4"))
-    digits = digits_for(figure) if is_bars else max(1, digits_for(figure))
     for row, (index, name) in enumerate(labels):
         shapes += _name(figure, index, name, left - 10, top + group * row + thick * len(paints) / 2 + 4)
         for place, (series, ink) in enumerate(zip(figure.series, paints, strict=True)):
@@ -189,7 +186,7 @@ def by_name(figure: Figure) -> Html:
             if not is_bars:
                 who = figure.places[index] if figure.places else None
                 shapes.append(shape(x(value), y, who or 0, ink if who is None else mark_ink(who)))
-            shapes.append(words(number(value, digits, signed=signed), WIDTH - 8, y + 4, "end"))
+            shapes.append(words(value_of(figure, series, index).value_text, WIDTH - 8, y + 4, "end"))
     if below := figure.xlabel or figure.ylabel:
         shapes.append(words(below, (left + BEFORE_NUMBERS) / 2, floor + 38, "middle"))
     return svg(floor + (46 if below else 30), shapes, figure.title, figure.note)
@@ -259,38 +256,6 @@ def _band(points: Sequence[tuple[float, float, float]], ink: str) -> list[Html]:
         return upright_bar(*points[0], 4.0, INK)
     edge = [(x, low) for x, low, _ in points] + [(x, high) for x, _, high in reversed(points)]
     return [element("polygon", points=pairs(edge), fill=ink, fill_opacity=0.2)]
-
-
-# -- points --------------------------------------------------------------------------------------------------
-
-
-def named_points(figure: Figure) -> Html:
-    """Each on the cross of its intervals, with its name in the legend; where both axes are one scale, with the line on which
-    both are equal."""
-    across, up = plane(figure, 7, 7)
-    points = [
-        (series, at, partial(shape, place=_place(series, place), ink=series_ink(figure, series, place)))
-        for place, series in enumerate(figure.series)
-        for at in known_points(series)[:1]
-    ]
-    head, above = legend([(series.name, mark) for series, _, mark in points])
-    size, top = 420 + above, TOP + above
-    floor = size - BOTTOM
-    x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, floor, top)
-    shapes = [*head, *grid(up, y), *x_ticks(across, x, floor), *names_of_axes(figure, size, top, floor)]
-    if figure.square:
-        low, high = figure.square
-        shapes.append(line(x(low), y(low), x(high), y(high), SOFT, 1.5, stroke_dasharray="6 5"))
-    for series, (a, b), mark in points:
-        ink = mark.keywords["ink"]
-        shapes += [line(x(ends[0]), y(b), x(ends[1]), y(b), ink) for ends in filter(None, series.across[:1])]
-        shapes += [line(x(a), y(ends[0]), x(a), y(ends[1]), ink) for ends in filter(None, series.intervals[:1])]
-    shapes += [mark(x(a), y(b)) for _, (a, b), mark in points]
-    return svg(size, shapes, figure.title, figure.note)
-
-
-def _place(series: Series, place: int) -> int:
-    return place if series.place is None else series.place
 
 
 # -- heat maps -----------------------------------------------------------------------------------------------

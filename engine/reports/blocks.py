@@ -9,6 +9,7 @@ somebody else, so what is not there is not said.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
@@ -23,10 +24,21 @@ def number(value: float | None, digits: int = 1, unit: str = "", *, signed: bool
     return UNKNOWN if value is None else f"{value:{'+' if signed else ''},.{digits}f}{unit}"
 
 
-def interval(bounds: Sequence[float] | None, digits: int = 1, *, signed: bool = False) -> str:
+def digits_of(bounds: Sequence[float] | None, otherwise: int = 1) -> int:
+    """The decimals of a number and of its interval: two significant digits of the interval's width.
+
+    `otherwise` is for numbers without an interval, or with one of no width.
+    """
+    width = bounds[1] - bounds[0] if bounds else 0.0
+    if not 1e-9 < width < math.inf:
+        return otherwise
+    return max(0, 1 - int(f"{width:.1e}".partition("e")[2]))
+
+
+def interval(bounds: Sequence[float] | None, otherwise: int = 1, *, signed: bool = False) -> str:
     if not bounds:
         return UNKNOWN
-    low, high = (number(bound, digits, signed=signed) for bound in bounds)
+    low, high = (number(bound, digits_of(bounds, otherwise), signed=signed) for bound in bounds)
     return f"{low} to {high}" if signed or bounds[0] < 0 else f"{low}–{high}"
 
 
@@ -162,13 +174,19 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval at 95 %."""
+    """A number with its interval at 95 %, whose width rules the digits of all three."""
 
     value: float | None
     interval: Interval | None = None
     digits: int = 1
+    """without an interval"""
     unit: str = ""
     signed: bool = False
+
+    @property
+    def value_text(self) -> str:
+        """Without the interval."""
+        return number(self.value, digits_of(self.interval, self.digits), self.unit, signed=self.signed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +206,15 @@ Cell = str | int | Number | Estimate | PValue | Named
 """words, a count, or a number that knows its digits; a number that is None is not known"""
 
 
-def text_of(cell: Cell, *, brief: bool = False) -> str:
-    """Brief: the interval of a share in whole points, for a table that does not fit."""
+def text_of(cell: Cell) -> str:
     match cell:
         case int():
             return f"{cell:,}"
         case Number(value, digits, unit, signed):
             return number(value, digits, unit, signed=signed)
-        case Estimate(value, bounds, digits, unit, signed):
-            text = number(value, digits, unit, signed=signed)
-            if value is None or bounds is None:
-                return text
-            return f"{text} ({interval(bounds, 0 if brief and digits == 1 else digits, signed=signed)})"
+        case Estimate(value, bounds, digits, _, signed):
+            known = value is not None and bounds is not None
+            return f"{cell.value_text} ({interval(bounds, digits, signed=signed)})" if known else cell.value_text
         case PValue(value):
             return p_value(value)
         case Named(name, place):
@@ -229,7 +244,8 @@ class Headline:
     @property
     def brief(self) -> str:
         """Without the interval."""
-        value, name = text_of(self.figure).partition(" (")[0], self.short or self.name
+        value = self.figure.value_text if isinstance(self.figure, Estimate) else text_of(self.figure)
+        name = self.short or self.name
         return f"{value} {name}" if value.endswith("%") else f"{name} {value}"
 
     @property
@@ -269,11 +285,7 @@ class Series:
     colour: str = ""
     """a role; else the next one"""
     intervals: tuple[Interval | None, ...] = ()
-    """of the ys: an error bar on a bar, a mean or a point, a band along a line; None where there is none"""
-    across: tuple[Interval | None, ...] = ()
-    """of the xs of points"""
-    place: int | None = None
-    """of whom it tells: their place among all, by which they have a colour and a glyph"""
+    """of the ys: an error bar on a bar or a mean, a band along a line; None where there is none"""
 
     @property
     def bounds(self) -> tuple[Interval | None, ...]:
@@ -283,7 +295,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    form: Literal["lines", "bars", "points", "means"]
+    form: Literal["lines", "bars", "means"]
     """means: one series, each value on a line of its own with its interval"""
     title: str
     series: tuple[Series, ...]
@@ -291,8 +303,6 @@ class Figure:
     """of the groups of bars, or of the means"""
     xlabel: str = ""
     ylabel: str = ""
-    square: Interval | None = None
-    """both axes from … to …"""
     caption: str = ""
     """what its intervals are, or why it has none"""
     reference: float | None = None
@@ -335,7 +345,6 @@ class Report:
     title: str
     overview: tuple[Block, ...]
     """what the batch was, what it took, what it cost"""
-    waves: tuple[Block, ...]
     findings: tuple[Block, ...]
     """what the study found"""
     methods: tuple[Block, ...] = ()

@@ -4,14 +4,25 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
-from tidepool.engine.reports.blocks import LONELY, Block, Figure, Heat, Interval, Named, Series, Table, places_of
+from tidepool.engine.reports.blocks import (
+    LONELY,
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Heat,
+    Interval,
+    Named,
+    Series,
+    Table,
+    places_of,
+)
 
 # -- axes --------------------------------------------------------------------------------------------------------------
 
 
-T = TypeVar("T")
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0)
 
 
@@ -77,15 +88,6 @@ def along(figure: Figure, most: int) -> Axis:
     return exact_axis(min(xs), max(xs), most, counted=all(x == int(x) for x in xs))
 
 
-def plane(figure: Figure, across: int, up: int) -> tuple[Axis, Axis]:
-    """Of points."""
-    if figure.square is not None:
-        low, high = figure.square
-        return exact_axis(low, high, across), exact_axis(low, high, up)
-    xs = [end for series in figure.series for end in _finite_values(series.xs, series.across)]
-    return rounded_axis(xs, across), rounded_axis(ends(figure.series), up)
-
-
 def of_means(figure: Figure, most: int) -> Axis:
     """With what they are to be held against, where there is such a value."""
     reference = () if figure.reference is None else (figure.reference,)
@@ -135,12 +137,11 @@ def thin_out(points: Sequence[tuple[float, float]], most: int) -> Sequence[tuple
     return extremes
 
 
-def digits_for(figure: Figure, most: int = 2) -> int:
-    """So many that values differ where they do: none for counts, `most` for values below ten."""
-    values = [y for series in figure.series for y in series.ys if y is not None]
-    if all(value == int(value) for value in values) and not any(any(series.intervals) for series in figure.series):
-        return 0
-    return 1 if max(map(abs, values), default=0.0) >= 10 else most
+def value_of(figure: Figure, series: Series, place: int) -> Estimate:
+    """A value as tables have it."""
+    known = [y for item in figure.series for y in item.ys if y is not None]
+    digits = 0 if all(y == int(y) for y in known) else 1 if max(map(abs, known), default=0.0) >= 10 else 2
+    return Estimate(series.ys[place], series.bounds[place], digits, signed=figure.reference is not None)
 
 
 # -- marks by participant ----------------------------------------------------------------------------------------------
@@ -159,16 +160,12 @@ def _assign_places(block: Block, places: Mapping[str, int]) -> Block:
         case Heat() if block.places:
             return replace(block, places=_all(block.rows, block.places, places))
         case Figure():
-            series = tuple(_with_place(item, places) for item in block.series)
-            return replace(block, series=series, places=_all(block.labels, block.places, places))
+            return replace(block, places=_all(block.labels, block.places, places))
     return block
 
 
-def _with_place(item: T, places: Mapping[str, int]) -> T:
-    """A name or a series of somebody who takes part, with their place among all."""
-    if isinstance(item, Named | Series) and item.place is not None:
-        return replace(item, place=places.get(item.name, item.place))
-    return item
+def _with_place(cell: Cell, places: Mapping[str, int]) -> Cell:
+    return replace(cell, place=places.get(cell.name, cell.place)) if isinstance(cell, Named) else cell
 
 
 def _all(names: tuple[str, ...], before: tuple[int, ...], places: Mapping[str, int]) -> tuple[int, ...]:

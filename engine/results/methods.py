@@ -14,6 +14,7 @@ from time import gmtime, strftime
 from typing import Any
 
 from tidepool.engine.branching.results import results_of
+from tidepool.engine.coding.report import CODES_AS_TRUTH
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.engine.reports.blocks import (
@@ -253,6 +254,7 @@ def _coding(coding: Any) -> Iterator[str]:
                 f"By the verdicts of the {coded['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
                 f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
             )
+            yield CODES_AS_TRUTH
 
 
 def _share(row: Mapping[str, Any], name: str) -> str:

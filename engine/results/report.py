@@ -1,6 +1,6 @@
 """The report of a batch as blocks: what it was and took, the same for every kind, and what its kind found."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.reports.blocks import (
     Block,
     Report,
-    Table,
     Words,
     in_flight,
     judge_notes,
@@ -28,7 +27,6 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.queries.lists import everybody
 
-MOST_WAVES = 12
 FEW_LOST = 0.03
 """share of lost requests up to which the report has no warning"""
 GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
@@ -48,7 +46,7 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
         paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *shown_findings)
     head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
-    return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, paragraphs)
+    return Report(summary["name"], tuple(head), shown, paragraphs)
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
@@ -141,19 +139,3 @@ def _speed(performance: Mapping[str, Any]) -> str:
         latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
         text += f", mean latency {latency}, at most {at_once:,} at once"
     return text + in_flight(performance["calls_in_flight_mean"])
-
-
-def waves(wave_rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    rows = [
-        (
-            wave["transport"],
-            f"{wave['index']}",
-            wave["calls"],
-            wave["failed"],
-            span(wave["seconds"]),
-            "–" if wave["seconds_per_message"] is None else span(wave["seconds_per_message"]),
-        )
-        for wave in wave_rows
-    ]
-    if rows:
-        yield table("waves", ("transport", "wave", "calls", "failed", "time", "a message"), rows, first=MOST_WAVES)

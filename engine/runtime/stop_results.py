@@ -8,7 +8,7 @@ from typing import Any
 
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
-from tidepool.engine.reports.blocks import Block, Words, interval, number, table
+from tidepool.engine.reports.blocks import Block, Estimate, Words, digits_of, number, table, text_of
 from tidepool.storage.queries.summary import finding
 
 # -- statistics --------------------------------------------------------------------------------------------------------
@@ -59,13 +59,11 @@ class Stopping(Statistics):
             return "nothing known"
         share = self.rule.outcome in SHARES
         scale, digits, unit = (100, 1, " points" if self.rule.difference else " %") if share else (1, 2, "")
-        text = number(scale * self.estimate, digits, unit, signed=bool(self.rule.difference))
-        if self.interval is None:
-            return text
-        low, high = (scale * end for end in self.interval)
-        if self.rule.half_width is not None:
-            return f"{text} ± {number((high - low) / 2, digits)}"
-        return f"{text} ({interval((low, high), digits, signed=bool(self.rule.difference))})"
+        ends = self.interval and (scale * self.interval[0], scale * self.interval[1])
+        estimate = Estimate(scale * self.estimate, ends, digits, unit, bool(self.rule.difference))
+        if ends is None or self.rule.half_width is None:
+            return text_of(estimate)
+        return f"{estimate.value_text} ± {number((ends[1] - ends[0]) / 2, digits_of(ends))}"
 
     @property
     def name(self) -> str:
@@ -143,8 +141,11 @@ def _facts(stopping: Stopping) -> Iterator[tuple[str, str]]:
     else:
         extra = stopping.begun - stopping.stopped_at
         note = f"; {extra:,} more had been begun, and are kept" if extra > 0 else ""
-        yield "stopped", f"after {stopping.stopped_at:,} of {stopping.max:,} {stopping.units}, {looks_text}{note}"
-        yield "saved", f"{stopping.calls_saved:,} calls"
+        saved = f"; saved {stopping.calls_saved:,} calls"
+        yield (
+            "stopped",
+            f"after {stopping.stopped_at:,} of {stopping.max:,} {stopping.units}, {looks_text}{note}{saved}",
+        )
     yield "method", stopping.method
 
 

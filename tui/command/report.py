@@ -10,7 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tidepool.engine.reports.blocks import INKS, number, places_of
-from tidepool.engine.results.report import MOST_WAVES, report_of
+from tidepool.engine.results.report import report_of
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.storage.batches import find_batch
 from tidepool.storage.queries.lists import Transcript
@@ -35,7 +35,7 @@ def batches_of(connection: sqlite3.Connection, reference: str) -> list[sqlite3.R
 # -- summaries and plans -----------------------------------------------------------------------------------------------
 
 
-def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True, methods: bool = False) -> None:
+def print_summary(database: Path, summary: dict[str, Any], *, methods: bool = False) -> None:
     """Of a batch or a study. The methods are for who comes back to it, and not for the end of every run."""
     out = console()
     if "study_id" in summary:
@@ -45,13 +45,16 @@ def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True
     else:
         report = report_of(database, summary, methods=methods)
     out.print(Text(one_line(report.title), style="bold"))
-    print_blocks(out, (*report.overview, *(report.waves if waves else ())))
+    print_blocks(out, report.overview)
     out.print()
     print_blocks(out, report.findings)
     if methods:
         for block in report.methods_on_screen:
             out.print()
             print_blocks(out, [block])
+
+
+MOST_WAVES = 12
 
 
 def print_plan(plan: dict[str, Any]) -> None:

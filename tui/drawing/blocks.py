@@ -114,18 +114,11 @@ def _facts(block: Table, width: int) -> Iterator[Line]:
             first = ""
 
 
-def _texts(block: Table, most: int, *, brief: bool) -> list[list[str]]:
-    rows = [[text_of(cell, brief=brief) for cell in row] for row in block.rows[:most]]
-    return [[one_line(text) for text in row] for row in (block.columns, *rows)]
-
-
 def _table(block: Table, width: int, most: int) -> Iterator[Line]:
-    """What does not fit is told in brief and goes on below; nothing is cut."""
-    texts, gap = _texts(block, most, brief=False), 2
-    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
-    if sum(widths) + gap * (len(widths) - 1) > width:
-        texts = _texts(block, most, brief=True)
-        widths, gap = column_widths(texts, block.left, width)
+    """What does not fit goes on below; nothing is cut."""
+    rows = (block.columns, *([text_of(cell) for cell in row] for row in block.rows[:most]))
+    texts = [[one_line(text) for text in row] for row in rows]
+    widths, gap = column_widths(texts, block.left, width)
     heads: Sequence[Cell] = block.columns
     for row, cells in zip(texts, (heads, *block.rows), strict=False):
         roles = ["heading" if cells is heads else _role(cell) for cell in cells]

@@ -2,7 +2,7 @@
 
 plotext draws the field between an axis on the left and one below; where axes end and which numbers they show is decided by
 the engine. plotext keeps a single figure, so one is drawn at a time. Bars and means lie on a line each, between their name
-and their value; curves are braille with a glyph along their way and their band behind; points are named in a legend."""
+and their value; curves are braille with a glyph along their way and their band behind."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,16 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from tidepool.engine.reports.blocks import INKS, Figure, Interval, Series, as_hex, glyph_of, more, number
+from tidepool.engine.reports.blocks import INKS, Figure, Interval, Series, as_hex, glyph_of, more
 from tidepool.engine.reports.figures import (
     Axis,
     along,
-    digits_for,
     known_points,
     of_means,
-    plane,
     stretches,
     thin_out,
     upright,
+    value_of,
 )
 from tidepool.tui.drawing.text import fitted, one_line, wrapped
 
@@ -175,9 +174,8 @@ def draw_lines(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
     head = legend(entries if entries[1:] else (), shape.width, 2, title, shape.quiet)
     available, lines = max(1, shape.height - len(head) - 2 - bool(figure.xlabel)), line_places(figure)
     shown = lines if len(lines) <= available else lines[: max(1, available - 1)]
-    digits = max(0 if bars else 1, digits_for(figure))
     values = [figure.series[place].ys[group] for group, place in shown]
-    texts = [f" {number(value, digits, signed=figure.reference is not None)}" for value in values]
+    texts = [f" {value_of(figure, figure.series[place], group).value_text}" for group, place in shown]
     figures = max(map(len, texts))
     names = min(max(6, shape.width // 3), max(cell_len(labels[group]) for group, _ in shown))
     columns = max(8, shape.width - names - 2 - figures)
@@ -286,30 +284,6 @@ def _glyphs(field: Field, points: Points, place: int, curves: int, ink: str) -> 
         field.marks(marked, glyph_of(place), ink)
 
 
-# -- points ------------------------------------------------------------------------------------------------------------
-
-
-def draw_points(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[Run]]:
-    """With their intervals, across and upright."""
-    glyphs = [glyph_of(place if series.place is None else series.place) for place, series in enumerate(figure.series)]
-    points = {place: known[0] for place, series in enumerate(figure.series) if (known := known_points(series))}
-    entries = [(glyphs[place], figure.series[place].name, inks[place]) for place in points]
-    head = legend(entries, shape.width, 4, one_line(figure.ylabel), shape.quiet)
-    rows = max(2, shape.height - len(head) - 2 - bool(figure.xlabel))
-    across, up = plane(figure, min(8, shape.width // 12), min(6, max(2, rows // 2)))
-    field = Field(across, up, plot_columns(up, shape.width), rows, shape.quiet, name=figure.xlabel)
-    if figure.square:
-        field.line([(end, end) for end in figure.square], "·", shape.quiet)  # where both are equal
-    for place, (x, y) in points.items():
-        for bounds in filter(None, figure.series[place].across[:1]):
-            field.line([(end, y) for end in bounds], "─", inks[place])
-        for bounds in filter(None, figure.series[place].intervals[:1]):
-            field.line([(x, end) for end in bounds], "│", inks[place])
-    for place, point in points.items():
-        field.marks([point], glyphs[place], inks[place])
-    return [*head, *field.read_rows()]
-
-
 # -- any figure --------------------------------------------------------------------------------------------------------
 
 
@@ -318,7 +292,7 @@ Colours = Mapping[str, Sequence[int]]
 
 LEAST_HEIGHT = 7
 """rows of a figure beneath which its note is left out"""
-HEIGHTS = {"lines": 16, "points": 22}
+CURVES_HEIGHT = 16
 
 
 def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool = False) -> list[list[Run]]:
@@ -346,16 +320,16 @@ def _within(row: list[Run], width: int) -> list[Run]:
 
 def _field(figure: Figure, shape: Shape, colours: Colours) -> list[list[Run]]:
     inks = [_ink(figure, series, place, colours) for place, series in enumerate(figure.series)]
-    if figure.form in HEIGHTS:
-        return (draw_curves if figure.form == "lines" else draw_points)(figure, shape, inks)
+    if figure.form == "lines":
+        return draw_curves(figure, shape, inks)
     return draw_lines(figure, shape, inks, [mark_ink(place, colours) for place in figure.places])
 
 
 def preferred_height(figure: Figure, width: int) -> int:
     """Where there is room without end below: as many lines as it reads well in, its note included."""
     note = len(note_lines(figure, width))
-    if figure.form in HEIGHTS:
-        return HEIGHTS[figure.form] + note
+    if figure.form == "lines":
+        return CURVES_HEIGHT + note
     several = figure.form == "bars" and bool(figure.ylabel or figure.series[1:])
     return max(1 + len(line_places(figure)) + 2 + bool(figure.xlabel) + several, LEAST_HEIGHT - 3) + note
 
@@ -364,7 +338,7 @@ def note_lines(figure: Figure, width: int, height: int = 1000) -> list[str]:
     """What the intervals are, below the figure; where there is little room the figure itself needs it."""
     text = one_line(figure.note)
     lines = [text[start:end] for start, end in wrapped(text, width)] if text else []
-    least = LEAST_HEIGHT if figure.form in HEIGHTS else 4
+    least = LEAST_HEIGHT if figure.form == "lines" else 4
     return lines if height - len(lines) >= least else []
 
 
@@ -372,9 +346,9 @@ GREY = (128, 128, 128)
 
 
 def _ink(figure: Figure, series: Series, place: int, colours: Colours) -> str:
-    """That of whom it tells, of its role, or the next one."""
-    if series.place is not None or (len(figure.series) > 1 and not series.colour):
-        return mark_ink(place if series.place is None else series.place, colours)
+    """That of its role, or the next one."""
+    if len(figure.series) > 1 and not series.colour:
+        return mark_ink(place, colours)
     return _hex(colours.get(series.colour or "primary", GREY))
 
 

@@ -14,7 +14,6 @@ from tidepool.engine.inference.intervals import UNIT
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import (
-    COUNTS,
     Block,
     Cell,
     Estimate,
@@ -22,6 +21,7 @@ from tidepool.engine.reports.blocks import (
     Headline,
     KindMethods,
     Number,
+    PValue,
     Series,
     Words,
     counted,
@@ -46,11 +46,9 @@ from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents, steps_table
 
-MOST_UPDATES = 12
 PAIRED = (
-    "Differences are taken query by query, with Student's 95 % intervals and tests, and Holm's correction over these "
-    "comparisons. They are about this one policy: that its learner does better than another takes at least "
-    f"{SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
+    "Gains are taken query by query; Holm's correction is over this table. The best operator was picked on these very queries. To "
+    f"compare learners rather than policies, run {SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
 )
 LEARNERS = {
     "bandit": "a contextual bandit",
@@ -70,10 +68,7 @@ HELD_OUT = (
     "Holm's method. The best constant operator was picked on these very queries, which flatters it: where it was ahead, its p-value was taken "
     "times the number of operators."
 )
-CURVES = (
-    "Rewards while learning are smoothed exponentially (0.3 of the newest update), with Student's 95 % intervals over episodes; shares of "
-    "episodes that ended well have Wilson's."
-)
+CURVES = "Rewards while learning are smoothed exponentially (0.3 of the newest update), with Student's 95 % intervals over episodes."
 
 
 class MutationResults(Results):
@@ -97,11 +92,7 @@ class MutationResults(Results):
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         stats = MutationStatistics.from_json(statistics)
-        lost = (
-            f"{stats.masked_steps:,} steps masked (their answers were lost), "
-            f"{stats.fallback_rewrites:,} rewrites fell back to the query as it was"
-        )
-        return [*_heldout(stats), Words(lost, "quiet"), *_learning(stats), *_operators(stats)]
+        return [*_heldout(stats), *_lost(stats), *_learning(stats), *_operators(stats)]
 
     def headline(self, statistics: Statistics) -> Headline | None:
         updates = statistics["updates"]
@@ -176,8 +167,7 @@ def _heldout(stats: MutationStatistics) -> Iterator[Block]:
         return
     missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
     yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {stats.reward})")
-    comparison = f"random play {text_of(_reward(heldout.random))}"
-    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), comparison, "reward")
+    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), short="reward")
     beside = {name: heldout.others[name] for name in stats.baselines if name in heldout.others}
     contenders: dict[str, tuple[str, Reward]] = {
         POLICY: (f"policy ({stats.learner})", heldout.policy),
@@ -186,33 +176,37 @@ def _heldout(stats: MutationStatistics) -> Iterator[Block]:
         "unchanged": ("unchanged query", heldout.unchanged),
         **{name: (name, row) for name, row in beside.items()},
     }
+    gains = {name: (_gain(row), PValue(row.p_value_holm)) for name, row in heldout.differences.items()}
     rows: list[tuple[Cell, ...]] = [
-        (words, _reward(row), _gain(heldout.differences[name]) if name in heldout.differences else "")
-        for name, (words, row) in contenders.items()
+        (words, _reward(row), *gains.get(name, ("", ""))) for name, (words, row) in contenders.items()
     ]
-    yield table("reward on held-out queries", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
-    yield from _verdicts(heldout)
+    yield table("reward on held-out queries", ("who", "mean (95 %)", "policy gains (95 %)", "p (Holm)"), rows)
+    yield from _beaten(heldout, contenders)
+    if gains:
+        yield Words(PAIRED, "quiet")
     labels, shown = zip(*contenders.values(), strict=True)
     bounds = tuple(row.ci95 for row in shown)
     series = Series("mean reward", tuple(row.mean_reward for row in shown), colour="primary", intervals=bounds)
     yield Figure("means", "mean reward on held-out queries", (series,), labels=labels)
 
 
-def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
-    """One line a baseline; that the policy was beaten stands out."""
-    names = {
-        "random": "random play",
-        "best_constant": f"always {heldout.best_constant.operator}, picked on these very queries",
-        "unchanged": "the unchanged query",
-    }
-    for name, difference in heldout.differences.items():
-        against, p_value = names.get(name, f"the {name} that ran beside it"), difference.p_value_holm
-        verdict = TOO_FEW_PAIRS if p_value is None else compared_in_words(p_value, difference.difference or 0.0)
-        beaten = verdict.startswith("worse")
-        text = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(difference))}, {verdict}"
-        yield Words(text, "warning" if beaten else "plain")
-    if heldout.differences:
-        yield Words(PAIRED, "quiet")
+def _beaten(heldout: HeldOutRewards, contenders: Mapping[str, tuple[str, Reward]]) -> Iterator[Words]:
+    """That the policy was beaten stands out."""
+    if any(row.p_value_holm is None for row in heldout.differences.values()):
+        yield Words(f"Gains without a p-value: {TOO_FEW_PAIRS}.", "warning")
+    for name, row in heldout.differences.items():
+        if row.p_value_holm is not None:
+            verdict = compared_in_words(row.p_value_holm, row.difference or 0.0)
+            if verdict.startswith("worse"):
+                rival = contenders[name][0] if name in contenders else name
+                yield Words(f"beaten: policy against {rival}: {text_of(_gain(row))}, {verdict}", "warning")
+
+
+def _lost(stats: MutationStatistics) -> Iterator[Words]:
+    if stats.masked_steps:
+        yield Words(f"{counted(stats.masked_steps, 'step')} without an answer masked", "quiet")
+    if stats.fallback_rewrites:
+        yield Words(f"{counted(stats.fallback_rewrites, 'rewrite')} failed and left the query as it was", "quiet")
 
 
 def _learning(stats: MutationStatistics) -> Iterator[Block]:
@@ -232,16 +226,6 @@ def _learning(stats: MutationStatistics) -> Iterator[Block]:
     caption = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
     title, steps = "reward while learning, smoothed", "answered steps"
     yield Figure("lines", title, curves, xlabel=steps, ylabel="mean reward", caption=caption)
-    xs, bounds = [row.env_steps for row in updates], [row.success_rate_ci95 for row in updates]
-    ended = line("share", xs, [row.success_rate for row in updates], "accent", bounds)
-    caption = "The band is Wilson's 95 % interval over the episodes that ended."
-    yield Figure("lines", "episodes that end well (share)", (ended,), xlabel=steps, caption=caption)
-    rows: list[tuple[Cell, ...]] = [
-        (f"{row.update}", row.env_steps, Number(row.mean_reward, 3), Number(100 * row.success_rate, 0, " %"))
-        for row in updates
-    ]
-    columns = ("update", steps, "mean reward", "episodes that ended well")
-    yield table("updates", columns, rows, left=0, first=MOST_UPDATES)
 
 
 def _operators(stats: MutationStatistics) -> Iterator[Block]:
@@ -261,9 +245,6 @@ def _operators(stats: MutationStatistics) -> Iterator[Block]:
         for name, row in stats.operators.items()
     ]
     yield table("operators", ("operator", "uses", "share", "at first", "at last", "mean reward"), rows)
-    series = Series("uses", tuple(float(row.uses) for row in stats.operators.values()))
-    title = "how often each operator is used"
-    yield Figure("bars", title, (series,), labels=tuple(stats.operators), caption=COUNTS)
 
 
 def _percent(count: int, total: int) -> Number:

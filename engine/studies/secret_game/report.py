@@ -16,9 +16,7 @@ from tidepool.engine.reports.blocks import (
     Headline,
     Heat,
     Named,
-    Number,
     PValue,
-    Series,
     Table,
     Words,
     counted,
@@ -26,12 +24,14 @@ from tidepool.engine.reports.blocks import (
     number,
     series_of,
     table,
+    text_of,
 )
 from tidepool.engine.studies.secret_game.analysis import SIDE_SHARES, TALK_SHARES
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""
-MOST_COMPARISONS = 20
+MOST_COMPARISONS = 8
+MOST_PAIRS = 10
 SHARES = dict(zip(("revealed", "obtained", "only obtained"), SIDE_SHARES, strict=True))
 Row = Mapping[str, Any]
 
@@ -45,13 +45,12 @@ def blocks(stats: Row) -> list[Block]:
         *_inference(stats["inference"]),
         *_missing(stats["missing"]),
         *_uncertain(stats.get("uncertain")),
-        _agents(stats["agents"]),
-        _pairs(stats["pairs"]),
+        _agents(stats),
+        *_openers(stats["openers"]),
         *([Words(f"rounds sat out: {', '.join(sat_out)}")] if sat_out else []),
+        _pairs(stats["pairs"]),
         *_drawn(stats),
-        *_ranking(stats),
-        *([_sides("model", stats["models"])] if len(stats.get("models") or {}) > 1 else []),
-        _sides("who opened", stats["openers"]),
+        *_models(stats),
         *_scenarios(stats.get("scenarios")),
         *_comparisons(stats["comparisons"]),
         *_verdicts(stats.get("verdicts")),
@@ -100,9 +99,9 @@ def _headlines(whole: Row) -> Iterator[Block]:
 def _inference(facts: Row) -> Iterator[Block]:
     rests = " and ".join(f"{facts[word]:,} {word}" for word in facts["clusters"].split(" and "))
     if "games" not in facts["clusters"] or facts["games"] > 1:
-        yield Words(f"Intervals are at 95 % and speak of {facts['speaks_of']}; they rest on {rests}.", "quiet")
-    if facts["note"]:
-        yield Words(facts["note"], "warning")
+        yield Words(f"95 % intervals describe {facts['speaks_of']}; n = {rests}.", "quiet")
+    if note := facts.get("note"):
+        yield Words(note, "warning")
 
 
 def _uncertain(uncertain: Row | None) -> Iterator[Block]:
@@ -125,29 +124,47 @@ def _missing(missing: Row) -> Iterator[Block]:
         )
 
 
-def _agents(agents: Mapping[str, Row]) -> Table:
+def _agents(stats: Row) -> Table:
+    """The best first, each with the ranks that its mean score leaves open."""
+    agents, ranks = stats["agents"], {row["agent"]: row["rank_ci95"] for row in stats["ranking"]}
+    order = sorted(agents)
     rows = [
-        (Named(name, place), row["interactions"], *_shares(row), Number(row["score"]), _mean(row))
-        for place, (name, row) in enumerate(agents.items())
+        (Named(name, order.index(name)), *_side_cells(agents[name]), _rank(ranks.get(name)))
+        for name in sorted(agents, key=lambda name: list(ranks).index(name) if name in ranks else len(ranks))
     ]
-    return table("agents", ("agent", "talks", *COLUMNS, "score", "mean score"), rows)
+    return table(f"agents ({ALONE})", ("agent", "talks", *COLUMNS, "rank"), rows)
 
 
-COLUMNS = ("revealed %", "obtained %", "only obtained")
+def _rank(ends: Sequence[int] | None) -> str:
+    return "–".join(map(str, dict.fromkeys(ends))) if ends else "–"
 
 
-def _shares(row: Row) -> list[Cell]:
-    return [share(row, field) for field in SHARES.values()]
+COLUMNS = ("revealed %", "obtained %", "alone %", "mean score")
+ALONE = "alone: obtained and did not reveal"
 
 
-def _sides(column: str, groups: Mapping[str, Row]) -> Table:
-    rows = [(name, row["interactions"], *_shares(row), _mean(row)) for name, row in groups.items()]
-    return table(f"by {column}", (column, "sides", *COLUMNS, "mean score"), rows)
+def _side_cells(row: Row) -> list[Cell]:
+    return [row["interactions"], *(share(row, field) for field in SHARES.values()), _mean(row)]
+
+
+def _openers(openers: Mapping[str, Row]) -> Iterator[Words]:
+    if len(openers) > 1:
+        first, second = (text_of(share(openers[role], SHARES["revealed"], " %")) for role in ("opened", "answered"))
+        yield Words(f"Agents who opened revealed in {first} of their talks, those who answered in {second}.")
+
+
+def _models(stats: Row) -> Iterator[Table]:
+    """Where a model is more than one agent."""
+    models = stats.get("models") or {}
+    if 1 < len(models) < sum(row["interactions"] > 0 for row in stats["agents"].values()):
+        rows = [(name, *_side_cells(row)) for name, row in models.items()]
+        yield table("by model", ("model", "sides", *COLUMNS), rows)
 
 
 def _pairs(pairs: Mapping[str, Row]) -> Table:
-    rows = [(name, *_talk_shares(row), row["missing"]) for name, row in pairs.items()]
-    return table("pairs", ("pair", *TALK_COLUMNS, "missing"), rows)
+    missing = any(row["missing"] for row in pairs.values())
+    rows = [(name, *_talk_shares(row), *([row["missing"]] if missing else ())) for name, row in pairs.items()]
+    return table("pairs", ("pair", *TALK_COLUMNS, *(["missing"] if missing else ())), rows, first=MOST_PAIRS)
 
 
 TALK_COLUMNS = ("talks", "sides revealed %", "both %", "one side %")
@@ -157,44 +174,27 @@ def _talk_shares(row: Row) -> list[Cell]:
     return [row["total_interactions"], *(share(row, field) for field in TALK_SHARES)]
 
 
-def _ranking(stats: Row) -> Iterator[Block]:
-    order = {name: place for place, name in enumerate(sorted(stats["agents"]))}
-    rows = [
-        (
-            Named(place["agent"], order[place["agent"]]),
-            place["rank"],
-            "–".join(map(str, dict.fromkeys(place["rank_ci95"]))) if place["rank_ci95"] else "?",
-            _mean(place),
-        )
-        for place in stats["ranking"]
-    ]
-    if rows:
-        yield table("ranking by mean score", ("agent", "rank", "might be", "mean score"), rows)
-
-
 def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
-    """Measure by measure: those that differ most surely come first."""
-    columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
-    for measure in dict.fromkeys(row["measure"] for row in comparisons):
-        rows_of_measure = [row for row in comparisons if row["measure"] == measure]
-        rows = [
-            (
-                " − ".join(row["agents"]),
-                row["estimand"].removeprefix("against "),
-                "/".join(f"{sides:,}" for sides in dict.fromkeys(row["sides"])),
-                Estimate(row["difference"], _ends(row["difference_ci95"]), 1 if "%" in measure else 2, signed=True),
-                PValue(row["p_value"]),
-                PValue(row["p_value_holm"]),
-            )
-            for row in sorted(rows_of_measure, key=lambda row: 2.0 if row["p_value"] is None else row["p_value"])
+    """Those that differ most surely come first."""
+    if not comparisons:
+        return
+    tests = ("p_value", "p_value_holm") if any(row["p_value"] is not None for row in comparisons) else ()
+    rows: list[list[Cell]] = [
+        [
+            row["measure"].removesuffix(" %"),
+            " − ".join(row["agents"]),
+            row["estimand"].removeprefix("against "),
+            "/".join(f"{sides:,}" for sides in dict.fromkeys(row["sides"])),
+            Estimate(row["difference"], _ends(row["difference_ci95"]), 2, signed=True),
+            *(PValue(row[name]) for name in tests),
         ]
-        yield table(f"{measure} under equal conditions", columns, rows, left=2, first=MOST_COMPARISONS)
-    if comparisons:
-        yield Words(
-            "Against third agents: both met the same others from the same side. Head to head: in their own talks. Interval "
-            "and p are one estimator; Holm's correction is over all rows of a table.",
-            "quiet",
-        )
+        for row in sorted(comparisons, key=lambda row: 2.0 if row["p_value"] is None else row["p_value"])
+    ]
+    columns = ("measure", "agents", "question", "sides", "difference", *(("p", "p, Holm") if tests else ()))
+    title = "agents under equal conditions, exploratory (of rates in points)"
+    yield table(title, columns, rows, left=3, first=MOST_COMPARISONS)
+    note = "Third agents: both met the same others from the same side. Head to head: in their own talks."
+    yield Words(note + " Holm's correction is over the comparisons of a measure." * bool(tests), "quiet")
 
 
 def _scenarios(scenarios: Mapping[str, Row] | None) -> Iterator[Block]:
@@ -236,26 +236,12 @@ def _drawn(stats: Row) -> Iterator[Block]:
         labels=names,
         places=places,
     )
-    yield Figure(
-        "points",
-        "revealed against obtained (%): below the line gives more than it gets",
-        tuple(_point(name, row, place) for name, row, place in zip(names, rows, places, strict=True)),
-        xlabel="revealed %",
-        ylabel="obtained %",
-        square=(0.0, 100.0),
-    )
     yield _heat(stats["pairs"], names, places)
     if stats["ranking"]:
         means = [_mean(row) for row in rows]
         yield Figure("means", "mean score", (series_of("mean score", means, "accent"),), labels=names, places=places)
     if len(names) < len(agents):
         yield Words(f"(the best {len(names)} of {len(agents):,} agents are drawn)", "quiet")
-
-
-def _point(name: str, row: Row, place: int) -> Series:
-    revealed, obtained = (share(row, SHARES[verb]) for verb in ("revealed", "obtained"))
-    xs = (revealed.value or 0.0,)
-    return Series(name, (obtained.value,), xs, intervals=(obtained.interval,), across=(revealed.interval,), place=place)
 
 
 def _heat(pairs: Mapping[str, Row], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:

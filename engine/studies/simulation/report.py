@@ -2,12 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.reports.blocks import COUNTS as CAPTION
 from tidepool.engine.reports.blocks import (
     Block,
     Cell,
@@ -28,11 +28,13 @@ from tidepool.engine.reports.blocks import (
     series_of,
     table,
 )
-from tidepool.engine.studies.simulation.measures import COUNTS, RATING
+from tidepool.engine.studies.simulation.measures import RATING
 
 MOST_ENTITIES = 12
-MOST_ATTRIBUTES = 6
+MOST_ATTRIBUTES = 2
 MOST_DRAWN = 24
+ENTITIES_FOR_AN_INTERVAL = 3
+"""an interval over two entities covers nearly everything"""
 
 Row = Mapping[str, Any]
 
@@ -41,7 +43,7 @@ def blocks(stats: Row) -> list[Block]:
     measure = RATING if stats["judgements"] else "words"
     return [
         *_overall(stats),
-        *_ratings(stats["judgements"]),
+        *_ratings(stats["judgements"], len(stats["entities"])),
         *_entities(stats["entities"], measure),
         *_attributes(stats["by_attribute"], measure),
         *coding_blocks(stats),
@@ -57,7 +59,11 @@ def figures(stats: Row) -> dict[str, Cell]:
         "failed simulations": stats["missing"]["simulations"],
     }
     if judged := stats["judgements"]:
-        data |= {"ratings": judged["given"], "ratings missing": judged["missing"], "mean rating": _mean(judged, RATING)}
+        data |= {
+            "ratings": judged["given"],
+            "ratings missing": judged["missing"],
+            "mean rating": _over(judged, RATING, len(stats["entities"])),
+        }
     for name, row in stats["entities"].items():
         data |= {f"{name}: talks": row["simulations"], f"{name}: words each": _mean(row["words"], "words")}
         if judged:
@@ -72,29 +78,37 @@ def _mean(mean: Row | None, measure: str) -> Estimate:
     return Estimate(mean["mean"], (ends[0], ends[1]) if ends else None, 2 if measure == RATING else 1)
 
 
+def _over(mean: Row | None, measure: str, entities: int) -> Estimate:
+    """A mean over several entities."""
+    estimate = _mean(mean, measure)
+    return estimate if entities >= ENTITIES_FOR_AN_INTERVAL else replace(estimate, interval=None)
+
+
 def _overall(stats: Row) -> Iterator[Block]:
-    rows = [(kind, *(row[name] for name in COUNTS)) for kind, row in stats["by_interaction_type"].items()]
-    yield Words(
-        f"{stats['combinations_run']:,} of {stats['combinations_possible']:,} possible combinations have met; "
-        "only completed simulations are measured"
-    )
+    types = [
+        f"{counted(row['completed'], f'completed {kind} simulation')} with {row['messages']:,} messages and {row['words']:,} words"
+        for kind, row in stats["by_interaction_type"].items()
+    ]
+    met = f"{stats['combinations_run']:,} of {stats['combinations_possible']:,} possible combinations met"
+    yield Words(f"{met}: {listing(types)}.")
     if stats["unsplit_scenes"]:
         yield Words(f"{stats['unsplit_scenes']:,} narrated rounds name no speaker; they are kept as (scene)", "warning")
-    yield table("interactions", ("type", *COUNTS), rows)
 
 
-def _ratings(judged: Row | None) -> Iterator[Block]:
+def _ratings(judged: Row | None, entities: int) -> Iterator[Block]:
     if judged is None:
         return
     low, high = judged["scale"]
     note = f"{judged['given']:,} ratings from {low:g} to {high:g}, {judged['missing']:,} missing"
     yield Words(judged["question"], "strong")
-    yield Headline("mean rating", _mean(judged, RATING), note)
+    yield Headline("mean rating", _over(judged, RATING, entities), note)
+    if warning := judged.get("note"):
+        yield Words(warning, "warning")
     if given := judged["distribution"]:
         levels = dict.fromkeys(map(str, levels_of((low, high))), 0)
         counts = {**levels, **given} if levels.keys() >= given.keys() else given
         series = Series("times given", tuple(map(float, counts.values())), colour="accent")
-        yield Figure("bars", "ratings given", (series,), labels=tuple(counts), ylabel="times given", caption=CAPTION)
+        yield Figure("bars", "times each rating was given", (series,), labels=tuple(counts))
 
 
 def _entities(entities: Mapping[str, Row], measure: str) -> Iterator[Block]:
@@ -102,27 +116,18 @@ def _entities(entities: Mapping[str, Row], measure: str) -> Iterator[Block]:
         return
     ranked = dict(sorted(entities.items(), key=lambda item: -(_mean(item[1][measure], measure).value or 0.0)))
     places = {name: place for place, name in enumerate(sorted(entities))}
-    titles = {"words": "words a talk", RATING: "mean rating"} if measure == RATING else {"words": "words a talk"}
+    columns = {"words": "words each (95 %)", **({RATING: "rating (95 %)"} if measure == RATING else {})}
     rows: list[tuple[Cell, ...]] = [
-        (Named(name, places[name]), row["simulations"], *(_mean(row[one], one) for one in titles))
+        (Named(name, places[name]), row["simulations"], *(_mean(row[one], one) for one in columns))
         for name, row in ranked.items()
     ]
-    columns = {"words": "words each (95 %)", RATING: "rating (95 %)"}
-    yield table("entities", ("entity", "talks", *(columns[one] for one in titles)), rows, first=MOST_ENTITIES)
-    for one, title in titles.items():
-        yield _means(title, {name: row[one] for name, row in ranked.items()}, "primary", places)
-    yield Words(
-        "Means of an entity are over its own simulations; intervals are at 95 %, over the combinations it was in.",
-        "quiet",
-    )
-
-
-def _means(title: str, rows: Mapping[str, Row | None], colour: str, order: Mapping[str, int] | None = None) -> Figure:
-    """`order` are the places of those who take part, where the rows are some of them."""
-    drawn = {name: row for name, row in list(rows.items())[:MOST_DRAWN] if row}
-    places = tuple(order[name] for name in drawn) if order else ()
-    series = series_of(title, [_mean(row, "") for row in drawn.values()], colour)
-    return Figure("means", title, (series,), labels=tuple(drawn), places=places)
+    yield table("entities", ("entity", "talks", *columns.values()), rows, first=MOST_ENTITIES)
+    drawn = {name: row[measure] for name, row in list(ranked.items())[:MOST_DRAWN] if row[measure]}
+    title = "mean rating" if measure == RATING else "words a talk"
+    series = series_of(title, [_mean(row, measure) for row in drawn.values()], "primary")
+    order = tuple(places[name] for name in drawn)
+    caption = "95 % intervals over the combinations that an entity was in."
+    yield Figure("means", title, (series,), labels=tuple(drawn), places=order, caption=caption)
 
 
 def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
@@ -135,17 +140,12 @@ def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
         test = entry["tests"][measure] or {"correlation": None, "p_holm": None}
         tested = (Number(test["correlation"], 2), PValue(test["p_holm"]))
         for place, group in enumerate(entry["groups"]):
-            cells = (_mean(group[measure], measure), *(("", "") if place else tested))
+            cells = (_over(group[measure], measure, group["entities"]), *(("", "") if place else tested))
             rows.append(("" if place else attribute, group["value"], group["entities"], *cells))
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry["groups"]) for _, entry in ranked[:MOST_ATTRIBUTES])
     yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)
-    yield Words(
-        "Compared over entities, each left out in turn with all its talks: those of one entity resemble each other.",
-        "quiet",
-    )
-    clearest, entry = ranked[0]
-    yield _means(f"{measure} by {clearest}", {group["value"]: group[measure] for group in entry["groups"]}, "accent")
+    yield Words("Intervals leave out one entity at a time, with all its talks; of two entities there is none.", "quiet")
 
 
 def _doubt(test: Row | None) -> tuple[float, float]:

@@ -11,11 +11,9 @@ def test_somebody_who_met_nobody_shifts_no_one() -> None:
     words = Words("as it was")
     table = Table("agents", ("agent", "talks"), ((Named("Bob", 0), 3), (Named("Dan", 2), 4)))
     bars = Figure("bars", "who", (Series("revealed", (1.0, 2.0)),), labels=("Cleo", "Bob"), places=(1, 0))
-    points = Figure("points", "who", (Series("Dan", (1.0,), (2.0,), place=2), Series("mean", (1.0,), (2.0,))))
     heat = Heat("pairs", ("Bob", "Dan"), ("Bob", "Dan"), ((None, 1.0), (2.0, None)), places=(0, 1))
-    shown = assign_places((words, table, bars, points, heat), PEOPLE)
+    shown = assign_places((words, table, bars, heat), PEOPLE)
     assert shown[0] == words
     assert shown[1].rows == ((Named("Bob", 1), 3), (Named("Dan", 3), 4))  # type: ignore[union-attr]
     assert shown[2].places == (2, 1)  # type: ignore[union-attr]
-    assert [one.place for one in shown[3].series] == [3, None]  # type: ignore[union-attr]
-    assert shown[4].places == (1, 3)  # type: ignore[union-attr]
+    assert shown[3].places == (1, 3)  # type: ignore[union-attr]

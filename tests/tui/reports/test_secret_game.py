@@ -37,11 +37,10 @@ def printed(statistics: dict[str, Any], width: int) -> str:
 
 TOLD = (
     "who reveals, who obtains",
-    "revealed against obtained",
     "obtained the secret of the column",
     "mean score",
-    "by model",
-    "by who opened",
+    "Agents who opened revealed",
+    "under equal conditions",
     "Holm's correction",
     "what the judge says",
     "rounds sat out",
@@ -55,6 +54,7 @@ async def test_report_and_transcript_tell_all_and_fit_their_width(database: Path
         assert [told for told in TOLD if told not in " ".join(report.split())] == []
         assert all(len(line.rstrip()) <= width for line in report.splitlines())
         assert "…" not in report.split("who reveals")[0]
+        assert "by model" not in report, "each model is one agent's"
     revealed = query(database, "SELECT conversation_id & 0xffffffff FROM outcomes WHERE revealed LIMIT 1")[0][0]
     shown = tidepool("show", "last", "--conversation", str(revealed)).stdout
     assert "revealed in message" in shown and "judge:" in shown and "(simulated)" in shown

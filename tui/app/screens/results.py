@@ -145,7 +145,7 @@ class ResultsScreen(BatchActions):
             await self.query_one("#overview", BlockList).show(
                 _overview(report, texts, plots, of_study=bool(batch.cells))
             )
-            await self.query_one("#statistics", BlockList).show([*texts, *report.waves, *report.methods_on_screen])
+            await self.query_one("#statistics", BlockList).show([*texts, *report.methods_on_screen])
             await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 

@@ -162,7 +162,7 @@ def _stats(options: argparse.Namespace) -> None:
     if options.json:
         echo_json(summary["statistics"])
     else:
-        print_summary(options.db, summary, waves=False)
+        print_summary(options.db, summary)
 
 
 def _log(options: argparse.Namespace) -> None:
