@@ -227,6 +227,8 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         shown.append(Words("Nothing is measured: the simulation has no judge. The redraws can be read.", "quiet"))
     else:
         shown += _outcomes(branch)
+    warnings = dict.fromkeys(entry["note"] for entry in branch["outcomes"] if entry.get("note"))
+    shown += [Words(note, "warning") for note in warnings]
     return [*shown, *(Words(words, "quiet") for words in _notes(branch)), Words(LEFT_OUT, "quiet")]
 
 
@@ -291,7 +293,6 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
         judged = all(entry["unit"] != "%" for entry in branch["outcomes"])
         counts = "the judge hears the whole talk" if judged else "what counts is what follows it"
         yield f"The speaker is who speaks at {branch['at']}; {counts}."
-    yield from dict.fromkeys(entry["note"] for entry in branch["outcomes"] if entry.get("note"))
     for entry in branch["outcomes"]:
         if entry["left_out"]:
             count = number(entry["left_out"], 0)

@@ -1,20 +1,23 @@
 """The report of a study as blocks: what it was and took, hypotheses first, then cells and effects by outcome."""
 
 import json
+import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.statistics import format_unaffected
+from tidepool.engine.design.statistics import format_unaffected, study_outcomes
 from tidepool.engine.gate import design_text
-from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES
 from tidepool.engine.inference.measures import PERCENT
+from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.blocks import (
     LONELY,
     Block,
+    Cell,
     Estimate,
     KindMethods,
     PValue,
@@ -23,10 +26,12 @@ from tidepool.engine.reports.blocks import (
     counted,
     listing,
     money,
+    p_value,
     paragraph,
     requests,
     span,
     table,
+    text_of,
 )
 from tidepool.engine.reports.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
@@ -39,44 +44,51 @@ from tidepool.storage.studies import StoredCell, cells_of, find_study
 # -- hypotheses and effects --------------------------------------------------------------------------------------------
 
 
-DIRECTIONS = {"less": "less", "greater": "greater", "two-sided": "either way"}
+DIRECTIONS = {"less": " less", "greater": " greater", "two-sided": ""}
+MOST_EFFECTS = 10
+OUTCOMES_IN_A_TABLE = 2
+Entry = Mapping[str, Any]
+Marked = Sequence[tuple[str, str, Entry]]
+"""effects as H1, E1, …, each with the name of its outcome"""
 
 
 def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     """`statistics` are those of `study_statistics`."""
-    if not statistics["outcomes"]:
+    outcomes = statistics["outcomes"]
+    if not outcomes:
         return [Words("Nothing to compare yet: no batch of this study has an outcome.", "quiet")]
-    ignored = statistics.get("ignored_by_simulation", ())
-    blocks = [*(Words(format_unaffected(entry), "warning") for entry in ignored), *_confirmatory(statistics)]
-    for name, outcome in statistics["outcomes"].items():
-        blocks += _outcome(name, outcome, statistics)
-    return [*blocks, *_method(statistics)]
+    stated = [(f"H{place}", entry["outcome"], entry) for place, entry in enumerate(statistics["hypotheses"], 1)]
+    effects = [(name, entry) for name, outcome in outcomes.items() for entry in outcome["effects"]]
+    others = [(f"E{place}", *effect) for place, effect in enumerate(effects, 1)]
+    known = [name for _, name, entry in (*stated, *others) if entry["difference"] is not None]
+    drawn = dict.fromkeys(name for _, name, _ in stated if name in known) or known[:1]
+    return [
+        *(Words(format_unaffected(entry), "warning") for entry in statistics.get("ignored_by_simulation", ())),
+        *_confirmatory(stated, statistics),
+        *_cells(statistics),
+        *(_forest(name, [*stated, *others], statistics) for name in drawn),
+        *_exploratory(others, statistics),
+    ]
 
 
-# -- hypotheses ------------------------------------------------------------------------------------------------
-
-
-def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    hypotheses = statistics["hypotheses"]
+def _confirmatory(stated: Marked, statistics: Mapping[str, Any]) -> Iterator[Block]:
     if trouble := statistics["hypotheses_trouble"]:
         yield Words(f"The hypotheses of this study cannot be read: {trouble}", "warning")
-    if not hypotheses:
+    if not stated:
         return
-    outcomes = statistics["outcomes"]
     rows = [
         (
-            f"H{position} {entry['outcome']}; {_short(entry['contrast'], statistics['factors'])}",
-            DIRECTIONS[entry["direction"]],
+            f"{mark} {name}{DIRECTIONS[entry['direction']]}: {_short(entry['contrast'], statistics['factors'])}",
             entry["verdict"],
-            _difference(entry, outcomes[entry["outcome"]]),
+            _difference(entry, statistics["outcomes"][name]),
             PValue(entry["p_value"]),
             PValue(entry["p_value_holm"]),
-            _counted(entry),
         )
-        for position, entry in enumerate(hypotheses, 1)
+        for mark, name, entry in stated
     ]
-    columns = ("hypothesis", "expected", "verdict", "difference (95 %)", "p", "p (Holm)", "counted")
-    yield table("confirmatory: hypotheses of the design", columns, rows, left=3)
+    columns = ("hypothesis", "verdict", "difference (95 %)", "p", "p (Holm)")
+    yield _with_counts("confirmatory: hypotheses of the design", columns, rows, stated, first=len(rows))
+    yield from _notes(stated)
     dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
     yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
     if missing := statistics.get("batches_lacking"):
@@ -84,44 +96,81 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
         yield Words(f"{message}: verdicts are so far those of a part of it.", "warning")
 
 
-def _difference(entry: Mapping[str, Any], outcome: Mapping[str, Any]) -> Estimate:
-    return Estimate(entry["difference"], _pair(entry["difference_ci95"]), outcome["digits"], signed=True)
+def _notes(effects: Marked) -> Iterator[Words]:
+    """Each note once, with the effects that it is about, where no verdict says it."""
+    by_note: dict[str, list[str]] = {}
+    for mark, _, entry in effects:
+        if (note := entry.get("note")) and note != entry.get("verdict"):
+            by_note.setdefault(note, []).append(mark)
+    yield from (Words(f"{listing(marks)}: {note}", "warning") for note, marks in by_note.items())
+
+
+def _with_counts(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], effects: Marked, first: int
+) -> Block:
+    """In the title where all effects count the same, else a column."""
+    counts = [_counted(entry) for *_, entry in effects]
+    if len(set(counts)) == 1:
+        return table(f"{title}; n = {counts[0]}", columns, rows, left=2, first=first)
+    return table(title, (*columns, "n"), [(*row, n) for row, n in zip(rows, counts, strict=True)], left=2, first=first)
+
+
+def _counted(entry: Entry) -> str:
+    left_out = f", {entry['left_out']:,} left out" if entry["left_out"] else ""
+    return f"{entry['number']:,} {entry['units']}{left_out}" if entry["units"] else "–"
+
+
+def _difference(entry: Entry, outcome: Entry, unit: str = "") -> Estimate:
+    return Estimate(entry["difference"], _pair(entry["difference_ci95"]), outcome["digits"], unit, signed=True)
 
 
 def _pair(bounds: Sequence[float] | None) -> tuple[float, float] | None:
     return None if bounds is None else (bounds[0], bounds[1])
 
 
-def _counted(entry: Mapping[str, Any]) -> str:
-    if not entry["units"]:
-        return "–"
-    message = f"{entry['number']:,} {entry['units']}"
-    return f"{message}, {entry['left_out']:,} left out" if entry["left_out"] else message
+def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
+    """Outcomes that the same conversations or batches have are in one table, side by side."""
+    tables: dict[tuple[tuple[int, int], ...], list[str]] = {}
+    for name, outcome in statistics["outcomes"].items():
+        counted = "talks" if outcome["per_talk"] else "batches"
+        tables.setdefault(tuple((cell[counted], cell["missing"]) for cell in outcome["cells"]), []).append(name)
+    factors = statistics["factors"]
+    for counts, names in tables.items():
+        missing = any(lost for _, lost in counts)
+        counted = "talks" if statistics["outcomes"][names[0]]["per_talk"] else "batches"
+        for part in (names[at : at + OUTCOMES_IN_A_TABLE] for at in range(0, len(names), OUTCOMES_IN_A_TABLE)):
+            outcomes = [statistics["outcomes"][name] for name in part]
+            rows = [
+                (
+                    *(_short(level, factors) for level in cells[0]["levels"].values()),
+                    *(count if missing else count[:1]),
+                    *(
+                        Estimate(cell["mean"], _pair(cell["ci95"]), one["digits"])
+                        for cell, one in zip(cells, outcomes, strict=True)
+                    ),
+                )
+                for count, *cells in zip(counts, *(one["cells"] for one in outcomes), strict=True)
+            ]
+            heads = [f"{name} {one['unit']}".strip() for name, one in zip(part, outcomes, strict=True)]
+            columns = (*factors, counted, *(["missing"] if missing else ()), *heads)
+            yield Words(f"{listing(one['words'] for one in outcomes)}, by cell", "strong")
+            yield table("", columns, rows, left=len(factors))
 
 
-# -- by outcome ------------------------------------------------------------------------------------------------
-
-
-def _outcome(name: str, outcome: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[Block]:
-    yield Words(name, "strong")
-    yield _cells(name, outcome, list(statistics["factors"]))
-    rows = [(f"H{place}", entry) for place, entry in enumerate(statistics["hypotheses"], 1) if entry["outcome"] == name]
-    rows += [(f"E{place}", entry) for place, entry in enumerate(outcome["effects"], 1)]
-    if shown := [(mark, entry) for mark, entry in rows if entry["difference"] is not None]:
-        yield _forest(f"effects on {name}{_in(outcome)}", shown, statistics["factors"])
-    if outcome["effects"]:
-        yield _effects(name, outcome, statistics["factors"])
-
-
-def _forest(title: str, marked: Sequence[tuple[str, Mapping[str, Any]]], factors: Mapping[str, Sequence[str]]) -> Block:
+def _forest(name: str, effects: Marked, statistics: Mapping[str, Any]) -> Block:
     """Marks as in the tables: a figure has little room for names."""
     rows = [
-        (f"{mark} {_short(entry['contrast'], factors)}", entry["difference"], _pair(entry["difference_ci95"]))
-        for mark, entry in marked
+        (
+            f"{mark} {_short(entry['contrast'], statistics['factors'])}",
+            entry["difference"],
+            _pair(entry["difference_ci95"]),
+        )
+        for mark, of, entry in effects
+        if of == name and entry["difference"] is not None
     ]
-    legend = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in marked) else ""
+    legend = " H: hypothesis of the design, E: exploratory." if rows and rows[0][0].startswith("H") else ""
     note = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
-    return forest(title, rows, caption=f"{note} {legend}".strip())
+    return forest(f"effects on {name}{_in(statistics['outcomes'][name])}", rows, caption=note + legend)
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
@@ -134,79 +183,33 @@ def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
     return contrast.replace(f"{providers.pop()}:", "") if len(providers) == 1 else contrast
 
 
-def _in(outcome: Mapping[str, Any]) -> str:
+def _in(outcome: Entry) -> str:
     return ", percentage points" if outcome["unit"] == PERCENT else ""
 
 
-def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Block:
-    counted = "talks" if outcome["per_talk"] else "batches"
-    unit = f" {outcome['unit']}" if outcome["unit"] else ""
-    rows = [
-        (
-            *(cell["levels"][factor] for factor in factors),
-            cell[counted],
-            cell["missing"],
-            Estimate(cell["mean"], _pair(cell["ci95"]), outcome["digits"]),
-        )
-        for cell in outcome["cells"]
-    ]
-    columns = (*factors, counted, "lacking", f"{name}{unit} (95 %)")
-    return table(f"{outcome['words']}, by cell", columns, rows, left=len(factors))
-
-
-def _effects(name: str, outcome: Mapping[str, Any], factors: Mapping[str, Sequence[str]]) -> Block:
-    rows = [
-        (
-            f"E{position} {_short(entry['contrast'], factors)}",
-            entry["note"] or "",
-            _difference(entry, outcome),
-            PValue(entry["p_value"]),
-            PValue(entry["p_value_holm"]),
-            _counted(entry),
-        )
-        for position, entry in enumerate(outcome["effects"], 1)
-    ]
-    columns = ("effect", "", f"difference{_in(outcome)} (95 %)", "p", "p (Holm)", "counted")
-    return table(f"exploratory: effects on {name}", columns, rows, left=2)
-
-
-# -- how -------------------------------------------------------------------------------------------------------
-
-
-def _method(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    effects = [*statistics["hypotheses"], *(e for entry in statistics["outcomes"].values() for e in entry["effects"])]
-    units = {str(entry["units"]) for entry in effects if entry["units"]}
-    if not units:
-        return
-    lines = ["Each effect is one contrast of cells, taken within each block and then averaged over blocks."]
-    if units - {"replicates"}:
-        lines.append(
-            "A block is the talk of one number in one replicate: cells share their seed, so it is the same meeting in all of them."
-        )
-    if any("games" in entry for entry in units):
-        lines.append("Talks that memory or kept secrets link are counted by game.")
-    if any("scenarios" in entry for entry in units):
-        lines.append("Scenarios repeat and are counted as what they are: the effect speaks of scenarios like these.")
-    if "replicates" in units:
-        lines.append(
-            "Replicates are counted where an outcome is one number a batch, or a level changes who or what is drawn; "
-            f"fewer than {FEWEST_REPLICATES} give an interval and no verdict."
-        )
+def _exploratory(effects: Marked, statistics: Mapping[str, Any]) -> Iterator[Block]:
+    """The clearest first."""
+    if effects:
+        ranked = sorted(effects, key=lambda row: 2.0 if row[2]["p_value"] is None else row[2]["p_value"])
+        rows = [
+            (
+                f"{mark} {_short(entry['contrast'], statistics['factors'])}",
+                f"{name} {statistics['outcomes'][name]['unit']}".strip(),
+                _difference(entry, statistics["outcomes"][name]),
+                PValue(entry["p_value_holm"]),
+            )
+            for mark, name, entry in ranked
+        ]
+        columns = ("effect", "on", "difference (95 %)", "p (Holm)")
+        yield _with_counts("exploratory: all other effects", columns, rows, ranked, first=MOST_EFFECTS)
+        yield from _notes(effects)
+        note = "One family: Holm's correction is over all of them. What looks large is a hypothesis for another study."
+        yield Words(note, "quiet")
     if statistics["mode"] == "paired":
-        lines.append(
-            "The factors went in step, so a step differs in all of them at once: no factor's part can be told."
-        )
-    elif any(entry.get("kind") == "main" for entry in effects):
-        lines.append(
-            "Main effects are averaged over the levels of the other factors; an interaction is a difference of differences."
-        )
-    if any(entry.get("kind") for entry in effects):
-        lines.append(
-            "Exploratory is what is no hypothesis of the design: p is corrected over the effects on that outcome (Holm), and what "
-            "looks large is a hypothesis for another study."
-        )
-    lines.append("Intervals at 95 % and p-values come from one estimator; a direction that was stated halves p.")
-    yield Words(" ".join(lines), "quiet")
+        yield Words(IN_STEP, "quiet")
+
+
+IN_STEP = "The factors went in step: steps differ in all of them at once, so no effect belongs to one factor alone."
 
 
 # -- the report --------------------------------------------------------------------------------------------------------
@@ -260,7 +263,14 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
         [line for line in first if all(line in others[place] for _, others in described)]
         for place, first in enumerate(described[0][1])
     ]
-    kind = KindMethods((*_crossed(summary), *common[0]), common[1])
+    statistics, sections = summary["statistics"], [StoredConfig(cell.batch["config"]).sections for cell in cells]
+    bounds = {one.name: one.bounds for one in study_outcomes(summary["kind"], sections)}
+    kind = KindMethods(
+        design=(*_crossed(summary), *common[0]),
+        measures=common[1],
+        missing=tuple(_exclusions(summary)),
+        analysis=(*_tests(statistics, _population(sections[0])), *_estimators(statistics, bounds)),
+    )
     digest = sha256(design_text(study.design).encode("utf-8", "surrogatepass")).hexdigest()
     run_as = f"study {study.id} with seed {study.design.get('seed')}; the SHA-256 of its design is {digest}"
     yield from method_paragraphs(connection, [cell.batch for cell in cells], summary, kind, run_as)
@@ -304,6 +314,131 @@ def _crossed(summary: Mapping[str, Any]) -> Iterator[str]:
         f"{counted(design.get('replicates', 1), 'replicate')}, {counted(len(cells), 'batch', 'batches')} in all."
     )
     yield "The cells of a replicate shared a seed, and with it whatever is drawn, as far as their settings allow. Each batch was as follows."
+
+
+# -- what was left out, and how it was tested --------------------------------------------------------------------------
+
+
+EXPECTED = {"less": ", expected to be negative", "greater": ", expected to be positive", "two-sided": ""}
+BLOCKS = {
+    "talks": "A block was the conversation of one number in one replicate, in which the same participants met in every cell.",
+    "games": "Conversations that memory or kept secrets link were clustered by game.",
+    "scenarios": "Conversations over one scenario were clustered by it.",
+    "entities": "Conversations share entities: standard errors are the jackknife's (Efron and Stein, 1981), which left out one entity at "
+    "a time with all its conversations.",
+    "combinations": "Conversations of one entity were clustered by the combination that met.",
+    "replicates": "Replicates were the units where an outcome is one number a batch, or where a level changes who or what is drawn.",
+}
+"""by what effects count"""
+
+
+def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Planned and obtained numbers of each cell, and blocks that a cell lacks."""
+    counts: dict[str, Counter[str]] = {}
+    for cell in summary["cells"]:
+        counts.setdefault(", ".join(cell["levels"].values()), Counter()).update(cell["units"])
+    noun = load_kind(summary["kind"]).units
+    if lost := [
+        f"{name}: {own['completed']:,} of {own['total']:,} ({own['failed']:,} failed)"
+        for name, own in counts.items()
+        if own["completed"] < own["total"]
+    ]:
+        yield f"Not all planned {noun} of these cells were completed: {'; '.join(lost)}."
+    else:
+        planned = dict.fromkeys(f"{own['total']:,}" for own in counts.values())
+        yield f"Every cell has all of its planned {noun} ({listing(planned)})."
+    if lacking := summary["statistics"].get("batches_lacking"):
+        yield f"{counted(lacking, 'planned batch', 'planned batches')} had not come to the end, or are not in this file."
+    effects = [*summary["statistics"]["hypotheses"], *_effects(summary["statistics"])]
+    if most := max((entry["left_out"] for entry in effects), default=0):
+        stated = [
+            f"{e['left_out']:,} from H{n}"
+            for n, e in enumerate(summary["statistics"]["hypotheses"], 1)
+            if e["left_out"]
+        ]
+        yield (
+            f"A block without a value in one of an effect's cells was left out of this effect: {most:,} at most"
+            f"{f' ({listing(stated)})' if stated else ''}."
+        )
+
+
+def _effects(statistics: Mapping[str, Any]) -> list[Entry]:
+    return [entry for outcome in statistics["outcomes"].values() for entry in outcome["effects"]]
+
+
+def _population(sections: Mapping[str, Any]) -> str:
+    """Whom and what the study drew on, in a few words."""
+    parts = [
+        f"{name} {listing(one['name'] for one in sections[name])}"
+        for name in ("agents", "entities")
+        if sections.get(name)
+    ]
+    game, evolution, mutation = (sections.get(name) or {} for name in ("secret_game", "evolution", "mutation"))
+    if scenarios := game.get("scenarios"):
+        parts.append(counted(len(scenarios), "scenario"))
+    parts += [f"{name}: {own[name]}" for name, own in (("problems", evolution), ("queries", mutation)) if own.get(name)]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
+    """Each hypothesis with its estimand, its effect on the outcome's own scale, and what became of it."""
+    stated = statistics["hypotheses"]
+    for place, entry in enumerate(stated, 1):
+        outcome = statistics["outcomes"][entry["outcome"]]
+        yield f"H{place} is confirmatory: {outcome['words']} ({entry['outcome']}), {entry['contrast']}{EXPECTED[entry['direction']]}."
+        if entry["difference"] is None:
+            yield f"Result of H{place}: {entry['verdict']}."
+            continue
+        unit = " percentage points" if outcome["unit"] == PERCENT else outcome["unit"] and f" {outcome['unit']}"
+        units = "matched conversations" if entry["units"] == "talks" else entry["units"]
+        p_values = [f"p {_equals(entry['p_value'])}", f"{_equals(entry['p_value_holm'])} after Holm's correction"]
+        tested = f", {', '.join(p_values)}" if entry["p_value"] is not None else ""
+        effect = text_of(_difference(entry, outcome, unit))
+        yield (
+            f"It describes {entry.get('estimand') or 'this study'}{population}. Result of H{place}: {effect}, n = {entry['number']:,} "
+            f"{units}{tested}: {entry['verdict']}."
+        )
+    if any(entry["p_value"] is not None for entry in stated):
+        over = f"the {len(stated):,} hypotheses" if len(stated) > 1 else "the one hypothesis"
+        yield f"Holm's correction (Holm, 1979) is over {over}; a hypothesis with a direction was tested one-sided, at 5 %."
+    if effects := _effects(statistics):
+        yield (
+            f"{'All' if not stated else 'All other'} effects, {len(effects):,}, are exploratory: each level against the first of its factor, "
+            "and interactions of two factors. They are one family, and their p-values are corrected over all of them (Holm, 1979)."
+        )
+    if statistics["mode"] == "paired":
+        yield IN_STEP
+
+
+def _equals(value: float | None) -> str:
+    text = p_value(value)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+    """Only what was used."""
+    effects = [*statistics["hypotheses"], *_effects(statistics)]
+    units = {one for entry in effects if entry["units"] for one in str(entry["units"]).split(" and ")}
+    if not units:
+        return
+    yield "An effect is one contrast of cells, taken within each block and averaged over blocks."
+    yield from (words for name, words in BLOCKS.items() if name in units)
+    methods = {entry.get("method") for entry in effects}
+    if methods & {"t", "jackknife"}:
+        yield "Intervals are at 95 %, two-sided, and with tests of Student's distribution over these units."
+    if "Bonett–Price" in methods:
+        yield "Where few units differed between cells, one more of either sign was counted (Bonett and Price, 2012)."
+    shown = {name: one for name, one in statistics["outcomes"].items() if any(cell["ci95"] for cell in one["cells"])}
+    bounded = [
+        name
+        for name, one in shown.items()
+        if one["per_talk"] and math.isfinite(sum(map(abs, bounds.get(name, (math.inf,)))))
+    ]
+    if bounded and "entities" not in units:
+        yield (
+            f"Means of cells ({listing(bounded)}) have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of "
+            "values that their variance over clusters gives."
+        )
 
 
 # -- its cells -------------------------------------------------------------------------------------------------

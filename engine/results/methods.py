@@ -96,7 +96,28 @@ def method_paragraphs(
         paragraph(_coding(summary["statistics"].get("coding"))),
         paragraph(_software(batches[0]["version"], run_as, summary, distinct_prompts(connection, numbers))),
     )
-    return tuple(Words(text, "simulated" if position == 0 else "plain") for position, text in enumerate(texts) if text)
+    references = [reference for cited, reference in REFERENCES.items() if any(cited in text for text in texts)]
+    shown = (*texts, f"References: {' '.join(references)}" if references else "")
+    return tuple(Words(text, "simulated" if position == 0 else "plain") for position, text in enumerate(shown) if text)
+
+
+REFERENCES = {
+    "Bell and McCaffrey, 2002": "Bell, R. M. and McCaffrey, D. F. (2002). Bias reduction in standard errors for linear regression with "
+    "multi-stage samples. Survey Methodology 28, 169–181.",
+    "Bonett and Price, 2012": "Bonett, D. G. and Price, R. M. (2012). Adjusted Wald confidence interval for a difference of binomial "
+    "proportions based on paired data. Journal of Educational and Behavioral Statistics 37, 479–488.",
+    "Chow and Robbins": "Chow, Y. S. and Robbins, H. (1965). On the asymptotic theory of fixed-width sequential confidence "
+    "intervals for the mean. Annals of Mathematical Statistics 36, 457–462.",
+    "Efron and Stein, 1981": "Efron, B. and Stein, C. (1981). The jackknife estimate of variance. Annals of Statistics 9, 586–596.",
+    "Holm, 1979": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, 65–70.",
+    "Newcombe, 1998": "Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions. Statistics in "
+    "Medicine 17, 873–890.",
+    "Wilson, 1927": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. Journal of the American "
+    "Statistical Association 22, 209–212.",
+    "Zou and Donner, 2008": "Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general "
+    "approach. Statistics in Medicine 27, 1693–1702.",
+}
+"""listed below a text that cites them"""
 
 
 def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> list[Block]:
