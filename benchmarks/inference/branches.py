@@ -1,7 +1,8 @@
 """Branches: does the interval of one sentence's effect cover the truth?
 
 Conversations differ in how readily a side reveals (a normal spread on the logit scale) and in what the sentence
-does to them; the truth is the mean effect over all such conversations, or of one conversation its own.
+does to them; the truth is the mean effect over all such conversations, or of one conversation its own. In the hardest world
+a tenth of the conversations is susceptible, and nearly always reveals after the sentence: below 40 conversations the report warns.
 """
 
 from collections.abc import Iterator
@@ -58,6 +59,36 @@ def coverage(talks: int, times: int, tables: int) -> Iterator[Measurement]:
     yield at_most(f"{words}: found where there is nothing", false, "", 0.06)
 
 
+RARE = ((12, 5), (20, 5), (40, 5), (100, 5))
+SUSCEPTIBLE = 0.1
+
+
+def rare_effect(talks: int, times: int, tables: int) -> tuple[float, int]:
+    """The share of intervals that hold the truth, and how many reports warn."""
+    draw = numpy.random.default_rng((talks, times))
+    origin, hit, warned = Origin("0" * 12, tuple(range(talks)), "t2", "…", times), 0, 0
+    truth = 100 * SUSCEPTIBLE * 0.85
+    for _ in range(tables):
+        altered = numpy.where(draw.random(talks) < SUSCEPTIBLE, 0.95, 0.10)
+        rates: dict[Arm, numpy.ndarray] = {"control": numpy.full(talks, 0.10), "altered": altered}
+        drawn = {arm: draw.random((talks, times)) < rate[:, None] for arm, rate in rates.items()}
+        values = {n: {arm: seen[n].astype(float).tolist() for arm, seen in drawn.items()} for n in range(talks)}
+        found = outcome(SHARE, values, origin, {})
+        bounds = found["difference_ci95"]
+        hit += bounds is not None and bounds[0] - 1e-9 <= truth <= bounds[1] + 1e-9
+        warned += bool(found["note"])
+    return hit / tables, warned
+
+
+def prove_rare(tables: int = TABLES) -> Iterator[Measurement]:
+    for talks, times in RARE:
+        covered, warned = rare_effect(talks, times, tables)
+        words = f"{talks} conversations × {times} redraws, a tenth susceptible: coverage"
+        least = 0.0 if warned == tables else 0.93
+        yield at_least(words, covered, "", least, "the report warns" if warned == tables else "")
+
+
 def prove() -> Iterator[Measurement]:
     for talks, times in DESIGNS:
         yield from coverage(talks, times, TABLES)
+    yield from prove_rare()

@@ -7,7 +7,7 @@ of a game and cells of a replicate share numbers with known probability, so ever
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy
@@ -23,6 +23,7 @@ from tidepool.engine.inference.measures import PERCENT, Outcome
 Array = Any
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)
 SCORE = Outcome(name="score", words="points", bounds=(0.0, 3.0))
+RATING = Outcome(name="rating", words="judge's rating", bounds=(1.0, 5.0), digits=2)
 ACCURACY = Outcome(name="accuracy", words="held-out accuracy", unit=PERCENT, bounds=UNIT, per_talk=False)
 PROBLEMS = 100
 """that an accuracy is measured on"""
@@ -54,6 +55,10 @@ class World:
     lost: float = 0.0
     """talks that failed"""
     outcome: Outcome = REVEALED
+    entities: int = 0
+    """that are rated in pairs, from 1 to 5; 0: no ratings"""
+    reaction: float = 0.0
+    """how differently entities react to a level: the standard deviation of their own differences"""
     run_spread: float = 0.0
     """of whole runs, beyond what their problems explain"""
     sets: str = "agents.*.instructions"
@@ -93,6 +98,8 @@ def shift(shape: tuple[int, ...], gain: float, at: Mapping[int, str]) -> dict[Ce
 def drawn(world: World, random: numpy.random.Generator) -> OutcomeTable:
     """One study."""
     cells, rates = Factors.of(world.design).cells, world.rates
+    if world.entities:
+        return _rated(world, cells, rates, random)
     if not world.outcome.per_talk:
         return _whole_batches(world, cells, rates, random)
     blocks = world.replicates * world.talks
@@ -132,6 +139,22 @@ def _numbers(world: World, game: Array, cells: int, random: numpy.random.Generat
     number = int(game.max()) + 1
     games = mixed(pairs(number, cells), pairs(number, 1), world.common)
     return mixed(talks, games[game], world.in_game)
+
+
+def _rated(world: World, cells: tuple[Cell, ...], rates: Array, random: numpy.random.Generator) -> OutcomeTable:
+    """Pairs of entities as often as there are conversations, the same in all cells; `rates` are added to ratings around 3."""
+    pairs = numpy.array(list(combinations(range(world.entities), 2)))
+    order = random.permutation(len(pairs))
+    members = pairs[order[numpy.arange(world.talks) % len(pairs)]]
+    own = random.normal(0, 0.7, world.entities)[members]
+    reaction = random.normal(0, world.reaction, (world.entities, len(cells)))[members]
+    shared = random.normal(0, 0.5, (world.talks, len(cells)))
+    drawn = 3 + own[:, :, None] + reaction + rates + shared[:, None, :] + random.normal(0, 0.5, reaction.shape)
+    values = numpy.clip(numpy.round(drawn), 1, 5).mean(axis=1)
+    nothing = numpy.zeros(values.shape, dtype=int)
+    one = numpy.zeros(world.talks, dtype=int)
+    linked = numpy.zeros(len(cells), dtype=bool)
+    return OutcomeTable(world.outcome, cells, values, one, one, nothing, nothing, linked, members)
 
 
 def _points(sides: Array) -> Array:
@@ -185,6 +208,10 @@ NOTHING = [
     World("a level draws anew, 8 replicates", replicates=8, sets="secret_game.num_interactions"),
     World("accuracy, two levels, 6 replicates", replicates=6, rate=0.6, outcome=ACCURACY, run_spread=0.05),
     World("accuracy, 3 × 2 × 2, 8 replicates", LARGE, 8, rate=0.6, hypotheses=ASKED, outcome=ACCURACY, run_spread=0.05),
+    *(
+        World(f"ratings of {n} entities in {talks} pairs, reactions of {reaction}", talks=talks, rate=0.0, entities=n, reaction=reaction, outcome=RATING)
+        for n, talks in ((10, 45), (20, 190), (30, 120)) for reaction in (0.0, 0.2, 0.4)
+    ),
     World("in step, three steps, 5 × 20 talks", (3, 3), 5, 20, mode="paired", hypotheses=(("a: 1 - 0", "two-sided"), ("b: 2 - 0", "two-sided"))),
 ]  # fmt: skip
 
@@ -286,10 +313,11 @@ def prove() -> Iterator[Measurement]:
     told = f"planned {expected:.1f} % as if cells were unlike: common random numbers only gain"
     yield at_least(f"power by common random numbers: {PAIRED.name}", found.first, "%", expected - WITHIN, told)
     covered |= {PAIRED.name: found.covered} | {world.name: counted(world).covered for world in SPARSE}
-    worst = min(covered, key=covered.__getitem__)
+    worst, widest = (choose(covered, key=covered.__getitem__) for choose in (min, max))
     yield at_least(
         f"coverage of effects: worst of {len(covered)} worlds of {STUDIES:,} studies ({worst})",
         covered[worst],
         "%",
         LEAST,
+        f"at most {covered[widest]:.1f} %, {widest}",
     )
