@@ -9,15 +9,18 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.reports.blocks import (
     Block,
+    Estimate,
     Report,
     Words,
     in_flight,
     judge_notes,
     money,
     number,
+    p_value,
     requests,
     span,
     table,
+    text_of,
 )
 from tidepool.engine.reports.figures import assign_places
 from tidepool.engine.results.methods import methods_of
@@ -40,13 +43,32 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
     results = results_shown(summary)
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
-        findings = [*results.blocks(summary["statistics"]), *results.further(connection, dict(batch))]
+        own = results.blocks(summary["statistics"])
+        findings = [*own, *drift(summary["statistics"]), *results.further(connection, dict(batch))]
         shown_findings = assign_places(findings, everybody(connection, batch["number"]))
         config = StoredConfig(batch["config"])
         paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *shown_findings)
     head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
     return Report(summary["name"], tuple(head), shown, paragraphs)
+
+
+DRIFTED = 0.01
+"""p-value of a drift check, below which the report warns"""
+
+
+def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
+    """The main outcome by quarters of the run: a served model may change while it is asked."""
+    if not (run := statistics.get("over_the_run")):
+        return
+    quarters = ", ".join(text_of(Estimate(row["mean"], tuple(row["ci95"]))) for row in run["quarters"])
+    text = f"By quarters of the run: {quarters}"
+    if run["p_value"] < DRIFTED:
+        yield Words(
+            f"{text}. This drifts (p = {p_value(run['p_value'])}): intervals assume that it does not.", "warning"
+        )
+    else:
+        yield Words(f"{text}; no sign of drift (p = {p_value(run['p_value'])}).", "quiet")
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
