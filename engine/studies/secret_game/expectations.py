@@ -81,6 +81,12 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
     bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
     refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)
     scenarios, linked = len(settings_of(config).scenarios), Cast.of(config).linked
+    if settings.decided and 1 < scenarios < schedule.total:
+        raise UsageError(
+            "[stop] cannot decide where scenarios repeat: their conversations are no independent draws of scenarios like these. "
+            "Use half_width, or give each conversation its own scenario.",
+            ("stop", "decided"),
+        )
     game = WatchedGame(
         schedule, settings.outcome, agents, bounds, linked, game_rounds(schedule, scenarios, bool(agents))
     )
