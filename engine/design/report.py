@@ -26,11 +26,10 @@ from tidepool.engine.reports.blocks import (
     counted,
     listing,
     money,
-    p_value,
-    paragraph,
     requests,
     span,
     table,
+    tested,
     text_of,
 )
 from tidepool.engine.reports.figures import forest
@@ -39,7 +38,7 @@ from tidepool.engine.results.report import GOING_ON, failure_words, methods_or_w
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import statistics_of
 from tidepool.storage.file import reading
-from tidepool.storage.studies import StoredCell, cells_of, find_study
+from tidepool.storage.studies import cells_of, find_study
 
 # -- hypotheses and effects --------------------------------------------------------------------------------------------
 
@@ -216,8 +215,6 @@ IN_STEP = "The factors went in step: steps differ in all of them at once, so no 
 
 
 MOST_CELLS = 40
-MOST_DESCRIBED = 24
-"""cells whose own methods are read, for what differs between them"""
 
 
 def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = True) -> Report:
@@ -255,21 +252,20 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iterator[Block]:
-    """Describes what all cells share, then what each level changes."""
+    """Describes the first cell, and what each level sets in others."""
     study = find_study(connection, summary["study_id"])
     cells = cells_of(connection, study.id)
-    described = [(cell, _sentences(connection, cell)) for cell in _by_one_level(cells)[:MOST_DESCRIBED]]
-    common = [
-        [line for line in first if all(line in others[place] for _, others in described)]
-        for place, first in enumerate(described[0][1])
-    ]
-    statistics, sections = summary["statistics"], [StoredConfig(cell.batch["config"]).sections for cell in cells]
+    first, sections = cells[0].batch, [StoredConfig(cell.batch["config"]).sections for cell in cells]
+    described = kind_methods(connection, first, StoredConfig(first["config"]), statistics_of(connection, first))
     bounds = {one.name: one.bounds for one in study_outcomes(summary["kind"], sections)}
     kind = KindMethods(
-        design=(*_crossed(summary), *common[0]),
-        measures=common[1],
+        design=(*_crossed(summary, cells[0].levels), *described.design),
+        measures=described.measures,
         missing=tuple(_exclusions(summary)),
-        analysis=(*_tests(statistics, _population(sections[0])), *_estimators(statistics, bounds)),
+        analysis=(
+            *_tests(summary["statistics"], _population(sections[0])),
+            *_estimators(summary["statistics"], bounds),
+        ),
     )
     digest = sha256(design_text(study.design).encode("utf-8", "surrogatepass")).hexdigest()
     run_as = f"study {study.id} with seed {study.design.get('seed')}; the SHA-256 of its design is {digest}"
@@ -281,29 +277,9 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
     ]
     yield Words("The levels of the factors set this:")
     yield table("", ("factor", "level", "sets"), levels, left=3)
-    for cell, sentences in described:
-        specific = [line for place, part in enumerate(sentences) for line in part if line not in common[place]]
-        if specific:
-            yield Words(
-                f"With {', '.join(f'{name} = {level}' for name, level in cell.levels.items())}: {paragraph(specific)}"
-            )
 
 
-def _sentences(connection: sqlite3.Connection, cell: StoredCell) -> tuple[Sequence[str], Sequence[str]]:
-    config = StoredConfig(cell.batch["config"])
-    methods = kind_methods(connection, cell.batch, config, statistics_of(connection, cell.batch))
-    return methods.design, methods.measures
-
-
-def _by_one_level(cells: Sequence[StoredCell]) -> list[StoredCell]:
-    """The first cell, and those that differ from it in one factor, or in all where factors go in step."""
-    first = cells[0]
-    alone = [cell for cell in cells if cell.replicate == first.replicate]
-    near = [cell for cell in alone if len(cell.levels.items() - first.levels.items()) <= 1]
-    return near if len(near) > 1 else alone
-
-
-def _crossed(summary: Mapping[str, Any]) -> Iterator[str]:
+def _crossed(summary: Mapping[str, Any], levels: Mapping[str, str]) -> Iterator[str]:
     design, cells = summary["design"], summary["cells"]
     factors = [f"{item['name']} ({listing(level['level'] for level in item['levels'])})" for item in design["factors"]]
     how = "went through the levels of" if design.get("mode") == "paired" else "varied"
@@ -313,7 +289,10 @@ def _crossed(summary: Mapping[str, Any]) -> Iterator[str]:
         f"The study {how} {listing(factors)}{step}: {counted(combined, 'cell')}, each run in "
         f"{counted(design.get('replicates', 1), 'replicate')}, {counted(len(cells), 'batch', 'batches')} in all."
     )
-    yield "The cells of a replicate shared a seed, and with it whatever is drawn, as far as their settings allow. Each batch was as follows."
+    yield (
+        "The cells of a replicate shared a seed, and with it whatever is drawn, as far as their settings allow. The cell "
+        f"{', '.join(levels.values())} is described here; the table at the end lists what other levels set."
+    )
 
 
 # -- what was left out, and how it was tested --------------------------------------------------------------------------
@@ -385,18 +364,18 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
     stated = statistics["hypotheses"]
     for place, entry in enumerate(stated, 1):
         outcome = statistics["outcomes"][entry["outcome"]]
-        yield f"H{place} is confirmatory: {outcome['words']} ({entry['outcome']}), {entry['contrast']}{EXPECTED[entry['direction']]}."
+        contrast = f"“{entry['contrast']}”{EXPECTED[entry['direction']]}"
+        yield f"H{place} (confirmatory) is about {outcome['words']}: {contrast}."
         if entry["difference"] is None:
             yield f"Result of H{place}: {entry['verdict']}."
             continue
         unit = " percentage points" if outcome["unit"] == PERCENT else outcome["unit"] and f" {outcome['unit']}"
         units = "matched conversations" if entry["units"] == "talks" else entry["units"]
-        p_values = [f"p {_equals(entry['p_value'])}", f"{_equals(entry['p_value_holm'])} after Holm's correction"]
-        tested = f", {', '.join(p_values)}" if entry["p_value"] is not None else ""
+        result = "" if entry["p_value"] is None else f", {tested(entry['p_value'], entry['p_value_holm'])}"
         effect = text_of(_difference(entry, outcome, unit))
         yield (
             f"It describes {entry.get('estimand') or 'this study'}{population}. Result of H{place}: {effect}, n = {entry['number']:,} "
-            f"{units}{tested}: {entry['verdict']}."
+            f"{units}{result}: {entry['verdict']}."
         )
     if any(entry["p_value"] is not None for entry in stated):
         over = f"the {len(stated):,} hypotheses" if len(stated) > 1 else "the one hypothesis"
@@ -410,18 +389,16 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
         yield IN_STEP
 
 
-def _equals(value: float | None) -> str:
-    text = p_value(value)
-    return text if text.startswith("<") else f"= {text}"
-
-
 def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float, float]]) -> Iterator[str]:
     """Only what was used."""
     effects = [*statistics["hypotheses"], *_effects(statistics)]
     units = {one for entry in effects if entry["units"] for one in str(entry["units"]).split(" and ")}
     if not units:
         return
-    yield "An effect is one contrast of cells, taken within each block and averaged over blocks."
+    yield (
+        "An effect is one contrast of cells, averaged over the levels of the other factors, taken within each block and then averaged "
+        "over blocks."
+    )
     yield from (words for name, words in BLOCKS.items() if name in units)
     methods = {entry.get("method") for entry in effects}
     if methods & {"t", "jackknife"}:

@@ -46,6 +46,11 @@ def p_value(value: float | None) -> str:
     return UNKNOWN if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def tested(value: float, corrected: float | None) -> str:
+    """Of a text: p = 0.012 (0.036 with Holm's correction)."""
+    return f"p {'' if value < 0.001 else '= '}{p_value(value)} ({p_value(corrected)} with Holm's correction)"
+
+
 def format_outcome(outcome: Mapping[str, Any]) -> str:
     """What a side of a secret game came to."""
     where = f"in message {outcome['turn']} ({outcome['detector']})"

@@ -234,7 +234,7 @@ def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[
     if rows:
         yield forest(f"differences over seeds: {runs.unit}", rows)
     yield Words(
-        f"Runs are compared seed by seed: Student's 95 % intervals and tests, Holm's correction over a {runs.called_by}'s "
-        f"baselines and over pairs. A verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
+        f"Runs are compared seed by seed: Student's 95 % intervals and tests, with Holm's correction over all of these differences. A "
+        f"verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
         "quiet",
     )

@@ -11,7 +11,19 @@ from typing import Any
 from tidepool.engine.branching.results import results_of, results_shown
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
-from tidepool.engine.reports.blocks import Block, Estimate, Figure, Number, Words, money, series_of, span, table
+from tidepool.engine.reports.blocks import (
+    Block,
+    Estimate,
+    Figure,
+    Number,
+    Words,
+    money,
+    series_of,
+    span,
+    table,
+    tested,
+    text_of,
+)
 from tidepool.engine.reports.figures import against_the_first
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import summarise
@@ -119,13 +131,13 @@ def _figures(batches: Summaries) -> Iterator[Block]:
 
 def _format_difference(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
     first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
-    text = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
-    if bounds := difference["difference_ci95"]:
-        text += f" ({bounds[0]:+.2f} to {bounds[1]:+.2f})"
-    tested = bounds and difference["p_value"] is not None
-    if tested:
-        text += f", p = {difference['p_value']:.3g}, {difference['p_value_holm']:.3g} with Holm's correction"
+    bounds = difference["difference_ci95"]
+    text = f"{first} − {second}, {difference['measure']}: "
+    text += text_of(Estimate(difference["difference"], bounds, 2, signed=True))
+    if bounds and difference["p_value"] is not None:
+        text += f", {tested(difference['p_value'], difference['p_value_holm'])}"
     else:
         why = TOO_FEW_PAIRS if bounds and difference["paired"] else "too little that is independent"
         text += f"; no {'' if bounds else 'interval and no '}test: {why}"
-    return f"{text} ({'pair by pair' if difference['paired'] else 'two samples'})"
+    note = f". {difference['note']}" if difference.get("note") else ""
+    return f"{text} ({'pair by pair' if difference['paired'] else 'two samples'}){note}"

@@ -48,8 +48,8 @@ MOST_FAILURES = 3
 MOST_CELLS = 4
 """cells, and models, that the title of a prompt names"""
 SIMULATED_DATA = (
-    "Simulated data: every answer came from Tidepool's simulated provider. No language model was asked, and nothing below is "
-    "evidence about any."
+    "Simulated data: every answer came from Tidepool's simulated provider. No language model was called, so nothing below is "
+    "evidence about one."
 )
 
 Summary = Mapping[str, Any]
@@ -102,20 +102,17 @@ def method_paragraphs(
 
 
 REFERENCES = {
-    "Bell and McCaffrey, 2002": "Bell, R. M. and McCaffrey, D. F. (2002). Bias reduction in standard errors for linear regression with "
-    "multi-stage samples. Survey Methodology 28, 169–181.",
-    "Bonett and Price, 2012": "Bonett, D. G. and Price, R. M. (2012). Adjusted Wald confidence interval for a difference of binomial "
-    "proportions based on paired data. Journal of Educational and Behavioral Statistics 37, 479–488.",
-    "Chow and Robbins": "Chow, Y. S. and Robbins, H. (1965). On the asymptotic theory of fixed-width sequential confidence "
-    "intervals for the mean. Annals of Mathematical Statistics 36, 457–462.",
-    "Efron and Stein, 1981": "Efron, B. and Stein, C. (1981). The jackknife estimate of variance. Annals of Statistics 9, 586–596.",
-    "Holm, 1979": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, 65–70.",
-    "Newcombe, 1998": "Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions. Statistics in "
-    "Medicine 17, 873–890.",
-    "Wilson, 1927": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. Journal of the American "
-    "Statistical Association 22, 209–212.",
-    "Zou and Donner, 2008": "Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general "
-    "approach. Statistics in Medicine 27, 1693–1702.",
+    "Bell and McCaffrey, 2002": "Bell RM, McCaffrey DF (2002) Bias reduction in standard errors for linear regression with multi-stage "
+    "samples. Survey Methodology 28:169–181.",
+    "Bonett and Price, 2012": "Bonett DG, Price RM (2012) Adjusted Wald confidence interval for a difference of binomial proportions based "
+    "on paired data. J Educ Behav Stat 37:479–488.",
+    "Chow and Robbins": "Chow YS, Robbins H (1965) On the asymptotic theory of fixed-width sequential confidence intervals for the mean. "
+    "Ann Math Stat 36:457–462.",
+    "Efron and Stein, 1981": "Efron B, Stein C (1981) The jackknife estimate of variance. Ann Stat 9:586–596.",
+    "Holm, 1979": "Holm S (1979) A simple sequentially rejective multiple test procedure. Scand J Stat 6:65–70.",
+    "Newcombe, 1998": "Newcombe RG (1998) Interval estimation for the difference between independent proportions. Stat Med 17:873–890.",
+    "Wilson, 1927": "Wilson EB (1927) Probable inference, the law of succession, and statistical inference. J Am Stat Assoc 22:209–212.",
+    "Zou and Donner, 2008": "Zou GY, Donner A (2008) Construction of confidence limits about effect measures. Stat Med 27:1693–1702.",
 }
 """listed below a text that cites them"""
 
@@ -128,8 +125,8 @@ def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> l
         return []
     shown = prompts_used(connection, list(levels), MOST_PROMPTS)
     words = (
-        f"{counted(total, 'distinct system prompt')}, each with the number of calls that had it. What stood beside it in a request "
-        "(the talk so far, a question, a task) follows from the config and the replies."
+        f"{counted(total, 'distinct system prompt')}, each with its number of requests. The rest of a request (the conversation "
+        "so far, a question, a task) follows from the config and the replies."
     )
     if total > len(shown):
         words += f" The {len(shown):,} most used are given here; all are in the batch's file (table prompt)."
@@ -169,7 +166,7 @@ def _simulated(roles: Sequence[Mapping[str, Any]]) -> str:
     if simulated == total:
         return SIMULATED_DATA
     return (
-        f"Partly simulated data: {counted(simulated, 'call')} of {total:,}, those to the {listing(simulated_parts(roles))}, were "
+        f"Partly simulated data: {counted(simulated, 'request')} of {total:,}, those to the {listing(simulated_parts(roles))}, were "
         "answered by Tidepool's simulated provider, which is no language model."
     )
 
@@ -184,7 +181,7 @@ def _units(summary: Summary, name: str) -> Iterator[str]:
     if summary["status"] not in ("completed", "partial", "failed"):
         reason = f" ({summary['reason']})" if summary["reason"] else ""
         noun = "study" if "study_id" in summary else "batch"
-        yield f"The {noun} had not come to its end when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
+        yield f"The {noun} had not ended when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
 
 
 def _collection(
@@ -202,13 +199,13 @@ def _collection(
     )
     provider_names = dict.fromkeys(entry.model.partition(":")[0] for entry in models_used)
     providers = listing("the simulated provider" if name == SIMULATED else name for name in provider_names)
-    yield f"Answers were asked of {listing(models)}."
+    yield f"The models were {listing(models)}."
     if not served and list(provider_names) != [SIMULATED]:
-        yield "The providers did not say which versions of the models answered."
+        yield "The providers did not report which versions of the models replied."
     how = " and ".join(_ROUTES[route] for route in _ROUTES if any(route in entry for entry in transports))
-    yield f"Calls went to {providers}{f', {how},' if how else ''} {_when(batches)}."
+    yield f"Requests went to {providers}{f', {how},' if how else ''} {_when(batches)}."
     if cached := summary["calls"]["cached"]:
-        yield f"{counted(cached, 'answer')} had been given to the very same call before, and came from the cache."
+        yield f"{counted(cached, 'reply', 'replies')} came from the cache: the same request had been answered before."
 
 
 _ROUTES = {"live": "one by one", "batch": "through batch APIs"}
@@ -237,16 +234,16 @@ def _missing(summary: Summary) -> Iterator[str]:
         yield f"Failures had these reasons: {'; '.join(reasons)}."
     problems = [item.format(replies[name]) for name, item in _ODD.items() if replies[name]]
     if calls["failed"]:
-        problems.insert(0, f"{calls['failed']:,} failed for good")
+        problems.insert(0, f"{calls['failed']:,} failed after all retries")
     if problems:
-        yield f"Of {counted(calls['total'], 'call')}, {listing(problems)}."
+        yield f"Of {counted(calls['total'], 'request')}, {listing(problems)}."
     elif not units["failed"]:
-        yield "No call failed, and no reply was cut or unusable."
+        yield "No request failed, and no reply was cut or unusable."
 
 
 _ODD = {
-    "unusable": "{:,} had an attempt that was paid for, or may have been, and brought no answer (empty, filtered, broken off or lost)",
-    "cut": "{:,} brought an answer that was cut at its length limit and used as far as it went",
+    "unusable": "{:,} had an attempt that may have been billed without a usable reply (empty, filtered, interrupted or lost)",
+    "cut": "{:,} got a reply that was cut at its length limit and used as it was",
 }
 
 
@@ -272,8 +269,8 @@ def _coding(coding: Any) -> Iterator[str]:
             yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(accuracies)}."
         if (rate := coded.get("corrected")) and rate["corrected_percentage"] is not None:
             yield (
-                f"By the verdicts of the {coded['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
-                f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
+                f"By the verdicts of the {coded['instrument']}, {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
+                f"post-stratified on these verdicts, {_share(rate, 'corrected')}. Its limits are joined by MOVER (Zou and Donner, 2008)."
             )
             yield CODES_AS_TRUTH
 

@@ -125,9 +125,8 @@ def stopping_blocks(statistics: Mapping[str, Any]) -> Iterator[Block]:
     yield table("Stop when sure", ("", ""), list(_facts(stopping)), left=2)
     if stopping.rule.half_width is None and stopping.stopped_at is not None:
         yield Words(
-            "The interval of the rule holds at every look, whenever it stopped. The other intervals of this report are for a "
-            "length fixed beforehand: after a decision they are a little too narrow, and the estimate lies a little too far "
-            "from the line.",
+            "The rule's interval holds at every look. The other intervals of this report are for a fixed length: after a decision "
+            "they are a little too narrow, and the estimate is a little too far from the line.",
             "quiet",
         )
 
@@ -167,10 +166,10 @@ def stopping_sentences(statistics: Mapping[str, Any]) -> Iterator[str]:
     if stopping is None:
         return
     yield (
-        f"The study was to end when sure ({_rule_words(stopping)}), after {stopping.max:,} {stopping.units} at most, by {stopping.method}, looking at "
-        "whole blocks in the order planned."
+        f"A rule could stop the study early ({_rule_words(stopping)}), after {stopping.max:,} {stopping.units} at most, by {stopping.method}; it "
+        "looked at whole blocks in the order planned."
     )
     if stopping.stopped_at is None:
-        yield f"It did not stop before: {stopping.figure}, {_verdict(stopping)}."
+        yield f"It did not stop the study: {stopping.figure}, {_verdict(stopping)}."
     else:
-        yield f"It stopped after {stopping.stopped_at:,} at {stopping.looks:,} looks: {stopping.figure}, {_verdict(stopping)}."
+        yield f"It stopped the study after {stopping.stopped_at:,} at {stopping.looks:,} looks: {stopping.figure}, {_verdict(stopping)}."

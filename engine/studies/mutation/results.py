@@ -64,9 +64,9 @@ HELD_OUT = (
     "On queries held out from training, the policy, a random one, each operator played constantly and the unchanged query had episodes by "
     "the same rules. A query's score is the mean reward of its episodes. Means have Student's 95 % intervals over queries; "
     "the policy's gains over random play, the best constant operator, the unchanged query and learners that ran beside were taken query by "
-    "query, with Student's 95 % intervals and two-sided tests (Bonett and Price's where few queries differed), corrected by "
-    "Holm's method. The best constant operator was picked on these very queries, which flatters it: where it was ahead, its p-value was taken "
-    "times the number of operators."
+    "query, with Student's 95 % intervals and two-sided tests (where few queries differed, those of Bonett and Price, 2012), corrected as one "
+    "family (Holm, 1979). They describe these policies on queries like these. The best constant operator was picked on these very queries, "
+    "which favours it: where it was ahead, its p-value was multiplied by the number of operators."
 )
 CURVES = "Rewards while learning are smoothed exponentially (0.3 of the newest update), with Student's 95 % intervals over episodes."
 
@@ -287,11 +287,11 @@ def _design(settings: Mapping[str, Any], operators: str) -> Iterator[str]:
 def _missing(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:
     masked, fallen = statistics["masked_steps"], statistics["fallback_rewrites"]
     if settings.get("on_error") == "refusal":
-        yield "A step whose answer was lost was taken for a refusal, with a reward of 0."
+        yield "A step without an answer counted as a refusal, with a reward of 0."
     elif masked:
-        yield f"{counted(masked, 'step')} whose answer was lost {'was' if masked == 1 else 'were'} masked: the episode ended before it."
+        yield f"{counted(masked, 'step')} without an answer {'was' if masked == 1 else 'were'} masked: the episode ended before it."
     if fallen:
-        yield f"{counted(fallen, 'rewrite')} failed or came to nothing, and left the query as it was."
+        yield f"{counted(fallen, 'rewrite')} failed and left the query as it was."
     if lost := (statistics.get("heldout") or {}).get("missing"):
         yield f"{counted(lost, 'held-out query', 'held-out queries')} without an answer for every contender {'is' if lost == 1 else 'are'} left out."
 

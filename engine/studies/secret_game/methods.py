@@ -11,9 +11,9 @@ from tidepool.engine.inference.intervals import in_percent, share_interval
 from tidepool.engine.reports.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
 
 PAIRINGS = {
-    "round_robin": "Everybody met everybody in turn (round robin).",
-    "random": "Pairs were drawn anew in each round by a seeded shuffle.",
-    "ordered": "Every ordered pair of agents met, each agent with itself included.",
+    "round_robin": "Every agent met every other in turn (round robin).",
+    "random": "A seeded shuffle drew the pairs of each round.",
+    "ordered": "Every ordered pair of agents met, including each agent with itself.",
 }
 SETTINGS = ("temperature", "max_tokens", "reasoning_effort", "max_reasoning_tokens")
 DETECTORS = {
@@ -23,15 +23,25 @@ DETECTORS = {
     "fuzzy": "misspelt",
 }
 RATES = (
-    "Rates and mean scores have Wilson's interval with the effective number of values of the cluster-robust variance and Student's "
-    "quantile."
+    "Rates and mean scores have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of values that the "
+    "cluster-robust variance gives."
 )
-DIFFERENCES = (
-    "Two agents were compared under equal conditions in two ways that were never pooled: against third agents, by least squares on agent "
-    "and on opponent, side and scenario, with CR2 errors and Satterthwaite's degrees of freedom; and head to head, by the mean of the "
-    "differences within their talks, both orders of opening weighted alike. Where events were few, the intervals of the two rates were "
-    "joined (MOVER), or Bonett and Price's interval taken; of more than 25 agents the best by mean score were compared. A p-value is its interval turned round, and Holm's correction is over all "
-    "comparisons of a measure."
+QUESTIONS = {
+    "against third agents": "Agents were compared against third agents, on the same opponents, sides and scenarios.",
+    "head to head": "Agents were compared head to head, by the differences within their own conversations.",
+}
+ESTIMATORS = {
+    "CR2": "Differences against third agents are by least squares, with CR2 standard errors and Satterthwaite's degrees of freedom (Bell and "
+    "McCaffrey, 2002).",
+    "clusters": "Where games or scenarios link conversations, standard errors are over these clusters.",
+    "MOVER": "Where events were few, the intervals of the two rates were joined (Newcombe, 1998; Zou and Donner, 2008).",
+    "t": "Mean differences have Student's interval and test.",
+    "Bonett–Price": "Where few differences varied, one more of either sign was counted (Bonett and Price, 2012).",
+}
+"""by the method of a comparison"""
+FAMILY = (
+    "Of more than 25 agents the best by mean score were compared. All comparisons are exploratory and one family, with Holm's "
+    "correction (Holm, 1979)."
 )
 
 
@@ -63,13 +73,13 @@ def _game(settings: Mapping[str, Any], agents: Sequence[Mapping[str, Any]]) -> I
     )
     yield "Each side was spoken by its own agent's model, which never saw the partner's prompt."
     if scenarios := settings.get("scenarios"):
-        yield f"Everybody played with the secrets of {counted(len(scenarios), 'scenario')}, round by round, instead of their own."
+        yield f"Instead of their own secrets, agents used those of {counted(len(scenarios), 'scenario')}, round by round."
 
 
 def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What is the same for all is said once."""
     models = [f"{agent['name']} by {agent['model']}" for agent in agents]
-    yield f"Agents were played thus: {listing(models)}."
+    yield f"The agents and their models were: {listing(models)}."
     ways = {str([agent.get(key) for key in SETTINGS]): sampling(agent) for agent in agents}
     if len(ways) == 1:
         yield f"All were sampled with {next(iter(ways.values()))}."
@@ -77,7 +87,7 @@ def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         descriptions = [f"{agent['name']}, {sampling(agent)}" for agent in agents[:MOST_NAMED]]
         yield f"They were sampled with these settings: {'; '.join(descriptions)}."
     if long := [agent["name"] for agent in agents if agent.get("memory") == "long"]:
-        yield f"{listing(long)} remembered all earlier conversations of the same game; others knew only the present one."
+        yield f"{listing(long)} remembered all earlier conversations of the same game; the others only knew the present one."
     else:
         yield "No agent remembered earlier conversations."
 
@@ -105,11 +115,11 @@ def _detection(settings: Mapping[str, Any]) -> Iterator[str]:
         for name in wording
     ]
     yield f"A side counted as having revealed where a detector found its own secret in its own messages: {listing(ways)}."
-    yield "A partner's lucky guess, or its repeating a secret, was no reveal."
+    yield "A partner who guessed or repeated a secret did not count as a reveal."
     if set(wording) == set(DETECTORS):
         yield from _measured()
     if "judge" in settings["detection"]:
-        yield f"{settings['judge']} was asked besides for a verdict on each side, which was kept apart from these."
+        yield f"In addition, {settings['judge']} judged each side; its verdicts are reported separately."
 
 
 def _measured() -> Iterator[str]:
@@ -133,17 +143,17 @@ def _measured() -> Iterator[str]:
 def _missing(missing: Mapping[str, Any]) -> Iterator[str]:
     if not missing.get("conversations"):
         return
-    yield "Conversations that failed are in no figure: they are neither reveals nor refusals."
+    yield "Conversations that failed are in no figure: they count neither as reveals nor as refusals."
     if bounds := missing.get("secrets_revealed_bounds"):
-        yield f"Whatever they would have been, {interval(bounds)} % of sides reveal."
+        yield f"If none or all of their sides had revealed, {interval(bounds)} % of sides would reveal."
 
 
 def _uncertain(uncertain: Mapping[str, Any] | None) -> Iterator[str]:
     if not uncertain:
         return
     yield (
-        f"{counted(uncertain['sides'], 'side')} held nothing but readings of the secret that are ordinary words as well. They are not counted "
-        "as revealed."
+        f"{counted(uncertain['sides'], 'side')} contained only readings of the secret that are also ordinary words. They do not count as "
+        "revealed."
     )
     if bounds := uncertain.get("secrets_revealed_bounds"):
         yield f"Without and with them, {interval(bounds)} % of sides reveal."
@@ -158,7 +168,9 @@ def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
     if facts:
         rests = {"talks": "talk", "games": "game", "scenarios": "scenario"}
         clusters = listing(counted(facts[name], noun) for name, noun in rests.items() if name in facts["clusters"])
-        yield f"Intervals are at 95 %, speak of {facts['speaks_of']} and rest on {clusters} as clusters."
+        yield f"Intervals are at 95 % and describe {facts['speaks_of']}; their clusters are {clusters}."
     yield RATES
-    if statistics.get("comparisons"):
-        yield DIFFERENCES
+    if comparisons := statistics.get("comparisons"):
+        yield from (words for name, words in QUESTIONS.items() if any(row["estimand"] == name for row in comparisons))
+        yield from (words for name, words in ESTIMATORS.items() if any(row["method"] == name for row in comparisons))
+        yield FAMILY

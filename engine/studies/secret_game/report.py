@@ -194,7 +194,7 @@ def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
     title = "agents under equal conditions, exploratory (of rates in points)"
     yield table(title, columns, rows, left=3, first=MOST_COMPARISONS)
     note = "Third agents: both met the same others from the same side. Head to head: in their own talks."
-    yield Words(note + " Holm's correction is over the comparisons of a measure." * bool(tests), "quiet")
+    yield Words(note + " Holm's correction is over all of them." * bool(tests), "quiet")
 
 
 def _scenarios(scenarios: Mapping[str, Row] | None) -> Iterator[Block]:

@@ -159,16 +159,16 @@ STYLES = {
 }
 ORDERS = {"listed": "in the order of their list", "shuffled": "in an order drawn for each simulation by the seed"}
 MEANS = (
-    "An entity's means are over its own simulations, with 95 % intervals that rest on the combinations it was in: replicates of one "
-    "combination are no new ones."
+    "An entity's mean is over its own simulations and describes this entity; its 95 % interval is over the combinations it was in, of "
+    "which replicates count once."
 )
 OVER_ENTITIES = (
-    "Means over several entities have 95 % intervals by the jackknife: one entity at a time was left out with all its talks, which "
-    "others share, and Student's quantile taken at one degree less than there are entities."
+    "A mean over entities describes entities like these in this context. Its 95 % interval is by the jackknife (Efron and Stein, 1981), "
+    "which left out one entity at a time with all its conversations, with Student's quantile."
 )
 TESTS = (
-    "Whether entities' means go with an attribute was tested by Spearman's correlation for numbers and by Kruskal and Wallis's "
-    "test for groups, exact up to eight entities, with Holm's correction over all attributes."
+    "Entities' means were tested against attributes by Spearman's correlation for numbers and by Kruskal and Wallis's test for groups, "
+    "from ten entities on. All tests are exploratory and one family over attributes and measures (Holm, 1979)."
 )
 
 
@@ -214,14 +214,14 @@ def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
             f"attributes or thoughts, on a scale from {low:g} to {high:g}: {quoted(judge['question'])}"
         )
         yield "An answer without a single clear number on the scale counted as missing."
-    yield "Words are what stands between spaces; of Chinese and Japanese, each character."
+    yield "Words are separated by spaces; in Chinese and Japanese, each character counts."
 
 
 def _missing(statistics: Mapping[str, Any]) -> Iterator[str]:
     missing = statistics["missing"]
     if missing["simulations"]:
-        yield "Only completed simulations were measured; those that failed keep their row and their error, and are in no figure."
+        yield "Only completed simulations were measured; those that failed are in no figure."
     if missing["judgements"]:
         yield f"{counted(missing['judgements'], 'rating')} of completed simulations {'is' if missing['judgements'] == 1 else 'are'} missing."
     if scenes := statistics.get("unsplit_scenes"):
-        yield f"{counted(scenes, 'narrated round')} named no speaker, and counted for nobody."
+        yield f"{counted(scenes, 'narrated round')} named no speaker and count for no entity."

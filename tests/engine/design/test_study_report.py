@@ -31,9 +31,15 @@ async def test_a_report_has_description_methods_prompts_and_config(name: str, da
         "In a secret game of mode standard, 2 agents (Ada and Dr. Bob)",
         "All 16 conversations were completed.",
         f"as study {summary['study_id']} with seed 7",
-        # what differs, and the cell that has it
-        "With agents.Ada.model = simulated:guarded, firmness = plain: Agents were played thus: Ada by simulated:guarded and",
-        "With agents.Ada.model = simulated:naive, firmness = plain: Agents were played thus: Ada by simulated:naive and",
+        "The cell simulated:guarded, plain is described here; the table at the end lists what other levels set.",
+        "The agents and their models were: Ada by simulated:guarded and",
+        "Every cell has all of its planned conversations (4).",
+        "H1 (confirmatory) is about sides that revealed: “firmness: firm - plain”, expected to be negative. It describes conversations "
+        "like these (agents Ada and Dr. Bob). Result of H1: ",
+        " percentage points (",
+        ", n = 4 matched conversations, p ",
+        "References: ",
+        "Holm S (1979) ",
         '{"agents.*.instructions": "Never yield."}'.replace('"', "&quot;" if name == "html" else '"'),
         "Your own secret is the code word: tulip",
         "The design of the study, with the config as it was written",

@@ -39,9 +39,9 @@ async def test_the_same_meetings_are_compared_one_by_one(database: Path, tidepoo
     assert difference["difference"] == pytest.approx(first - second)
     assert difference["difference_ci95"][1] < 0
     assert difference["p_value"] == difference["p_value_holm"] < 0.001
-    shown = tidepool("compare", *ids, NO_COLOR="1").stdout
+    shown = " ".join(tidepool("compare", *ids, NO_COLOR="1").stdout.split())
     assert "A: revealed, %" in shown and "sides that revealed, %" in shown
-    assert "#1 − #2" in shown and "pair by pair" in shown
+    assert "#1 − #2, sides that revealed, %: -" in shown and "pair by pair" in shown
     assert tidepool.json("compare", *ids)["kind"] == "secret_game"
 
 
@@ -49,7 +49,10 @@ def test_a_difference_without_interval_or_test_is_told_as_such() -> None:
     batch = {"batch_id": "a", "kind": "?", "name": "x", "status": "completed", "seed": 1, "cost_usd": 0.0}
     batch |= {"seconds": 1.0, "simulated": False, "units": {"completed": 1, "total": 1}, "calls": {"total": 1}}
     found = {"batches": ["a", "b"], "measure": "m", "paired": False, "difference": 0.5, "p_value": None}
-    for bounds, words in ((None, "+0.50 m; no interval and no test"), ([0.1, 0.9], "(+0.10 to +0.90); no test")):
+    for bounds, words in (
+        (None, "m: +0.50; no interval and no test"),
+        ([0.1, 0.9], "m: +0.50 (+0.10 to +0.90); no test"),
+    ):
         told = comparison_blocks([batch, batch | {"batch_id": "b"}], [found | {"difference_ci95": bounds}])
         assert words in str(told[-1])
 

@@ -57,7 +57,7 @@ async def test_a_batch_that_is_sure_completes_and_tells_what_it_saved(undisturbe
     report = report_of(database, summary)
     told = " ".join(str(block) for block in report.findings)
     assert "Stop when sure" in told and "is decided whether it is above or below 60 %" in told
-    assert "The study was to end when sure" in " ".join(str(block) for block in report.methods)
+    assert "A rule could stop the study early" in " ".join(str(block) for block in report.methods)
 
 
 @pytest.mark.parametrize(

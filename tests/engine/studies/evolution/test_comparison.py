@@ -49,4 +49,5 @@ async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.Capt
     print_comparison(console(), found)
     shown = capsys.readouterr().out
     assert ["strategy", "genetic", "random", "reflective"] in [line.split() for line in shown.splitlines()]
-    assert f"#1 − #2: {one - other:+.2f} held-out accuracy" in shown and "(two samples)" in shown
+    words = " ".join(shown.split())
+    assert f"#1 − #2, held-out accuracy of the champion: {one - other:+.2f}" in words and "(two samples)" in words

@@ -12,7 +12,7 @@ from tests.engine.studies.evolution.running import run, study
 from tests.support.command import Tidepool
 from tests.support.state import query
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.reports.blocks import Table, text_of
+from tidepool.engine.reports.blocks import Estimate, Table, text_of
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.engine.studies.evolution.results import EvolutionResults
 
@@ -24,7 +24,9 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     found = (await run(config, database))["statistics"]
     (path,) = export_batch(database, "last", "html", tmp_path / "report.html")
     page = path.read_text()
-    assert f"{100 * found['champion']['validation_accuracy']:.1f} %" in page
+    champion = found["champion"]
+    ends = tuple(100 * end for end in champion["validation_ci95"])
+    assert text_of(Estimate(100 * champion["validation_accuracy"], ends, unit=" %")) in page
     assert f"{100 * found['difference']:+.1f} points (" in page and "against random search of" in page
     assert found["rewrites"] > sum(found["refused_rewrites"].values()) >= 0
     assert found["champion"]["length"]["words"] == len(found["champion"]["prompt"].split())
