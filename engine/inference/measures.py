@@ -84,6 +84,8 @@ class PlannedRivals(NamedTuple):
     """of talks that tell of either"""
     alike: str
     """both are in one talk (`correlation`), face the same problem (`matched`), or never meet (empty)"""
+    tests: int = 1
+    """of the family that the report corrects, of which this is one"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """The precision of a planned study: the width of its intervals, the chance to find a difference, the smallest that is found.
 
-Everything follows from one variance: of a conversation's value, of how conversations resemble each other by game, scenario or
-entity, and of how alike the arms of a contrast are. With few clusters, widths and power use Student's distribution and its
-noncentral form.
+Everything follows from one variance: of a conversation's value, of how conversations correlate by game, scenario or entity, and
+of how the arms of a contrast correlate. With few clusters, widths and power use Student's distribution and its noncentral form.
+The jackknife over entities counts the noise of a conversation once for each member, so its variance is larger than the true one:
+power takes both.
 """
 
 import math
@@ -29,13 +30,13 @@ class World:
     game: float = 0.0
     scenario: float = 0.0
     entity: float = 0.0
+    reaction: float = 0.0
+    """how differently entities react to a condition: what is left of `entity` in a paired comparison"""
     between: float = 0.0
     talk: float | None = None
     """the variance of a talk's value ÷ that of one value, as seen; None: by the correlation"""
     each: float = 0.0
     """values in a talk of which it was seen"""
-    batch: float | None = None
-    """the variance of a batch's own value, as seen"""
 
 
 WANTED = 0.8
@@ -78,6 +79,14 @@ class Layout:
         return min(self.counted.values(), default=self.talks)
 
     @property
+    def noise_factor(self) -> float:
+        """The jackknife's variance of what is no entity's own ÷ the true one."""
+        if not self.entities:
+            return 1.0
+        size, others = self.each, self.entities - self.each
+        return size * (self.entities - 1) / others if others > 0 else math.inf
+
+    @property
     def units(self) -> str:
         return " and ".join(self.counted) or self.called
 
@@ -103,7 +112,7 @@ class Comparison(Quantity):
     alike: str = ""
     """which correlation of a world holds between arms: `matched`, `correlation`, or none, where arms are drawn apart"""
     tests: int = 1
-    """of which it is one: Holm's correction takes no more than Bonferroni's"""
+    """of the family that the report corrects; planned by Holm's first step, which is Bonferroni's"""
     direction: Direction = "two-sided"
     stated: bool = False
     """as a hypothesis"""
@@ -131,28 +140,31 @@ def talk_variance(world: World, each: float, shift: float = 0.0) -> float:
     return max(0.0, factor) * value_variance(world, shift)
 
 
-def mean_variance(world: World, layout: Layout, shift: float = 0.0) -> float:
+def noise_variance(world: World, layout: Layout, shift: float = 0.0) -> float:
+    """Of a mean, without the entities' own part of it."""
     of_talk = talk_variance(world, layout.each, shift)
+    if layout.entities:
+        of_talk = max(0.0, of_talk - world.entity * value_variance(world, shift) / layout.each)
     clusters = ((layout.games, world.game), (layout.scenarios, world.scenario))
     crowding = sum(max(0.0, layout.talks / number - 1) * alike for number, alike in clusters if number)
     of_batch = of_talk / layout.talks * (1 + crowding)
     if layout.replicates:
-        return (world.between**2 + of_batch if world.batch is None else world.batch) / layout.replicates
-    if layout.entities <= layout.each:
-        return of_batch
-    # The jackknife leaves out an entity with all its talks, so it counts what a talk adds once for each who was in it.
-    number, size = layout.entities, layout.each
-    own = world.entity * value_variance(world, shift)
-    added = max(0.0, of_talk - own / size)
-    return size * (number - 1) / (number - size) * added / layout.talks + own / number
+        return (world.between**2 + of_batch) / layout.replicates
+    return of_batch
+
+
+def mean_variance(world: World, layout: Layout) -> float:
+    """As the report estimates it."""
+    own = world.entity * value_variance(world) / layout.entities if layout.entities else 0.0
+    return layout.noise_factor * noise_variance(world, layout) + own
 
 
 def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float | None:
     """Of the interval at 95 %; None where there will be none. Of what is no share, in the middle of its scale."""
     freedom = layout.clusters - 1
-    if freedom < 1:
+    if freedom < 1 or math.isinf(layout.noise_factor):
         return None
-    variance, reach = mean_variance(world, layout), quantile(freedom, LEVEL) * _seen(freedom)
+    variance, reach = mean_variance(world, layout), quantile(freedom, LEVEL)
     scale = bounds[1] - bounds[0]
     if layout.replicates or not math.isfinite(scale):
         return reach * math.sqrt(variance)
@@ -161,40 +173,38 @@ def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float |
     return scale * (high - low) / 2
 
 
-def _seen(freedom: float) -> float:
-    """A standard deviation as it is estimated, on average, ÷ the true one: few values make it look smaller."""
-    if freedom >= MANY:
-        return 1.0
-    return math.sqrt(2 / freedom) * math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
-
-
 # -- power -----------------------------------------------------------------------------------------------------
 
 
 def power(world: World, comparison: Comparison, difference: float) -> float:
     """The chance to find it."""
     layout = comparison.layout
-    arms = 1 if comparison.alike else len(comparison.weights)
+    arms = 1 if comparison.alike or layout.entities else len(comparison.weights)
     freedom = (layout.clusters - 1) * (1 if layout.replicates else arms)
-    if layout.too_few or freedom < 1:
+    if layout.too_few or freedom < 1 or math.isinf(layout.noise_factor):
         return 0.0
-    error = math.sqrt(contrast_variance(world, comparison, difference))
+    noise, reaction = contrast_variance(world, comparison, difference)
+    error, estimated = math.sqrt(noise + reaction), math.sqrt(layout.noise_factor * noise + reaction)
     tails = 2 if comparison.direction == "two-sided" else 1
     limit = quantile(freedom if freedom < MANY else math.inf, 1 - 2 * (1 - LEVEL) / tails / comparison.tests)
-    return beyond(difference / error if error else math.inf, limit, freedom)
+    return beyond(difference / error, limit * estimated / error, freedom) if error else 1.0
 
 
-def contrast_variance(world: World, comparison: Comparison, difference: float) -> float:
-    """Its first arms are shifted by the difference, the others are not; the weights of both are the same in all."""
-    shift = _shift(world, comparison, difference)
-    layout = replace(comparison.layout, each=1.0) if comparison.alike == "correlation" else comparison.layout
-    first, second = mean_variance(world, layout, shift), mean_variance(world, layout)
+def contrast_variance(world: World, comparison: Comparison, difference: float) -> tuple[float, float]:
+    """Of conversations, and of how differently entities react. The first arms are shifted by the difference, the others are
+    not; the weights of both are the same in all."""
+    shift, layout = _shift(world, comparison, difference), comparison.layout
+    squares = sum(weight**2 for weight in comparison.weights)
+    reaction = squares * world.reaction * value_variance(world) / layout.entities if layout.entities else 0.0
+    if comparison.alike == "correlation":
+        layout = replace(layout, each=1.0)
+    first, second = noise_variance(world, layout, shift), noise_variance(world, layout)
     independent = sum(weight**2 * (first if weight > 0 else second) for weight in comparison.weights)
     if not comparison.alike:
-        return independent
+        return independent, reaction
     alike, rise = float(getattr(world, comparison.alike)), comparison.rise
     covariance = math.sqrt(first * second) * _at_most_alike(world, shift)
-    return max(0.0, (1 - alike) * independent + alike * rise**2 * (first + second - 2 * covariance))
+    return max(0.0, (1 - alike) * independent + alike * rise**2 * (first + second - 2 * covariance)), reaction
 
 
 def _at_most_alike(world: World, shift: float) -> float:

@@ -28,7 +28,10 @@ KNOWN: Mapping[str, _Assumption] = MappingProxyType(
         "matched": _Assumption((0.0, 0.0, 0.0), -1.0, 1.0, "of matched talks, problems or batches of two cells"),
         "game": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of talks that one game links"),
         "scenario": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of talks over one scenario"),
-        "entity": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of ratings of one entity"),
+        "entity": _Assumption((0.3, 0.6, 0.9), 0.0, 1.0, "of ratings of one entity: the share between entities"),
+        "reaction": _Assumption(
+            (0.02, 0.05, 0.1), 0.0, 1.0, "of ratings that entities change differently by condition"
+        ),
         "between": _Assumption(
             (0.02, 0.05, 0.1), 0.0, math.inf, "sd of whole batches beyond chance; by default of its scale"
         ),

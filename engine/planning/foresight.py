@@ -22,6 +22,7 @@ from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.inference.hypotheses import (
     FEWEST_REPLICATES,
     Factors,
+    Hypothesis,
     Weighing,
     exploratory,
     read_hypotheses,
@@ -111,6 +112,7 @@ def _of_batch(config: FrozenConfig) -> Forecast | None:
             outcome=outcomes[item.outcome],
             layout=layout(PlannedValues(item.number, batch.outcomes[item.outcome].each if item.alike else 1.0)),
             alike=item.alike,
+            tests=item.tests,
         )
         for item in batch.rivals
         if item.outcome in outcomes
@@ -158,6 +160,7 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
             each=fewest.each,
             games=games * times,
             scenarios=max(batch.scenarios for batch in own),
+            entities=0 if by_batch or outcome.about else min(batch.entities for batch in own),
             replicates=replicates if by_batch else 0,
         )
 
@@ -191,12 +194,31 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
             stated=True,
         )
     ]
-    stated = {(item.outcome.name, item.words) for item in comparisons}
-    for outcome in shown:
-        for weighing in exploratory(factors, factors.cells):
-            if weighing.kind != "interaction" and (outcome.name, weighing.name) not in stated:
-                comparisons += compared(outcome, weighing)
+    effects = [
+        (weighing.kind, item)
+        for outcome, weighing in _exploratory(factors, outcomes, hypotheses)
+        for item in compared(outcome, weighing)
+    ]
+    tests = sum(not item.layout.too_few for _, item in effects)
+    comparisons += [
+        replace(item, tests=max(1, tests)) for kind, item in effects if kind != "interaction" and item.outcome in shown
+    ]
     return Forecast(example.counted, widths, comparisons, example.sizes, replicates)
+
+
+def _exploratory(
+    factors: Factors, outcomes: Sequence[Outcome], hypotheses: Sequence[Hypothesis]
+) -> Iterator[tuple[Outcome, Weighing]]:
+    """What the report of a design tests beside its hypotheses: one family over all outcomes that it shows."""
+    keys = [f"{key}." for factor in factors.factors for key in factor.keys]
+    for outcome in outcomes:
+        own = [weigh(item.contrast, factors, factors.cells) for item in hypotheses if item.outcome == outcome]
+        stated = [
+            {cell: sign * weight for cell, weight in one.weights.items()} for one in own if one for sign in (1, -1)
+        ]
+        set_by_factor = not outcome.about or any(key.startswith(f"{outcome.about}.") for key in keys)
+        if stated or (set_by_factor and not outcome.asked_only):
+            yield from ((outcome, item) for item in exploratory(factors, factors.cells) if item.weights not in stated)
 
 
 # -- the size that a difference takes ----------------------------------------------------------------------------------
@@ -341,41 +363,48 @@ def power_of(base: Forecast | None, query: PowerQuery, config: Config | None, da
     }
 
 
-OF_UNITS = {"games": "game", "scenarios": "scenario", "entities": "entity", "replicates": "between"}
-"""which assumption tells how alike what is counted is"""
-INSTEAD = {"sd": ("sd of a talk", "sd of a batch"), "between": ("sd of a batch",)}
-"""what a pilot tells in place of an assumption"""
+OF_UNITS = {
+    "games": ("game",),
+    "scenarios": ("scenario",),
+    "entities": ("entity", "reaction"),
+    "replicates": ("between",),
+}
+"""which assumptions matter, by what is counted"""
+
+INSTEAD = {"sd of a talk": ("sd", "correlation"), "sd between entities": ("entity",)}
+"""which assumptions a pilot's figures stand in for"""
 
 
 def _assumed(
     base: Forecast, assumptions: Assumptions, worlds: Worlds, seen: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Those that count for this study, and that no pilot told of for all of its outcomes."""
-    told = {(entry["outcome"], entry["what"]) for entry in seen}
+    """Those that matter for this study, and that no pilot has estimated."""
     by_values: dict[tuple[str, tuple[float, float, float]], list[str]] = {}
     for outcome, quantities in base.by_outcome.items():
-        counts = {"rate", "sd", *(OF_UNITS[units] for item in quantities for units in item.layout.counted)}
-        counts |= {item.alike for item in quantities if isinstance(item, Comparison)}
-        if any(item.layout.each > 1 for item in quantities) and (outcome, "sd of a talk") not in told:
-            counts.add("correlation")
+        estimated = {entry["what"] for entry in seen if entry["outcome"] == outcome}
+        estimated |= {name for what in estimated for name in INSTEAD.get(what, ())}
+        matter = {
+            "rate",
+            "sd",
+            *(name for item in quantities for unit in item.layout.counted for name in OF_UNITS[unit]),
+        }
+        matter |= {item.alike for item in quantities if isinstance(item, Comparison)}
+        matter |= {"correlation"} if any(item.layout.each > 1 for item in quantities) else set()
         for name, values in assumptions.values(quantities[0].outcome).items():
-            if (
-                name in counts
-                and worlds[outcome]
-                and told.isdisjoint((outcome, what) for what in (name, *INSTEAD.get(name, ())))
-            ):
+            if name in matter - estimated and worlds[outcome]:
                 by_values.setdefault((name, values), []).append(outcome)
     for (name, values), outcomes in sorted(by_values.items(), key=lambda item: list(KNOWN).index(item[0][0])):
         stated = name in assumptions.stated
         yield {"name": name, "values": list(values), "stated": stated, "of": outcomes, "words": KNOWN[name].words}
 
 
-def _shared(one: Quantity) -> dict[str, Any]:
-    return {"outcome": one.outcome.name, "unit": one.outcome.unit, "digits": one.outcome.digits}
-
-
-def _counted(one: Quantity) -> dict[str, Any]:
-    return {"units": one.layout.units, "number": round(one.layout.clusters)}
+def _described(one: Quantity) -> dict[str, Any]:
+    outcome, layout = one.outcome, one.layout
+    entry = {"outcome": outcome.name, "unit": outcome.unit, "digits": outcome.digits}
+    entry |= {"units": layout.units, "number": round(layout.clusters)}
+    if not isinstance(one, Comparison):
+        return {"of": one.words, **entry}
+    return {"between": one.words, **entry, "stated": one.stated, "direction": one.direction, "tests": one.tests}
 
 
 def _scaled(values: Sequence[float | None], outcome: Outcome) -> list[float | None]:
@@ -384,18 +413,13 @@ def _scaled(values: Sequence[float | None], outcome: Outcome) -> list[float | No
 
 def _width(one: Quantity, worlds: Sequence[World]) -> dict[str, Any]:
     values = [half_width(world, one.layout, one.outcome.bounds) for world in worlds]
-    return {"of": one.words, **_shared(one), **_counted(one), "half_width": _scaled(values, one.outcome)}
+    return {**_described(one), "half_width": _scaled(values, one.outcome)}
 
 
 def _difference(one: Comparison, worlds: Sequence[World]) -> dict[str, Any]:
     values = [smallest(world, one) for world in worlds]
     note = one.layout.too_few or ("" if None not in values else "a blank: not even the largest possible is found")
-    return {**_compared(one), "smallest": _scaled(values, one.outcome), "note": note}
-
-
-def _compared(one: Comparison) -> dict[str, Any]:
-    stated = {"stated": one.stated, "direction": one.direction, "tests": one.tests}
-    return {"between": one.words, **_shared(one), **stated, **_counted(one)}
+    return {**_described(one), "smallest": _scaled(values, one.outcome), "note": note}
 
 
 # -- the other way round -----------------------------------------------------------------------------------------
@@ -422,5 +446,5 @@ def _detect(base: Forecast, query: PowerQuery, config: Config, database: Path, w
         own = worlds[item.outcome.name]
         chances = [power(world, item, difference) for world in own]
         needed = [sizing.needed(item, world, difference) for world in own]
-        rows.append({**_compared(item), "power_as_planned": chances, "needed": needed})
+        rows.append({**_described(item), "power_as_planned": chances, "needed": needed})
     return {"difference": difference, "rows": rows}

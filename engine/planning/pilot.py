@@ -24,10 +24,11 @@ from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of
 
 FEWEST_EVENTS = 10
-FEWEST_BATCHES = 5
-"""degrees of freedom, below which batches say nothing of how much batches differ"""
 SURE = normal_quantile(0.95)
 """of either end of a range"""
+_TINY = 1e-9
+_MOST_MARKS = 50_000_000
+"""talks × entities of a pilot whose parts are told apart"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +81,10 @@ def apply_pilot(pilot: Pilot, outcome: Outcome, layout: Layout, assumed: Sequenc
     if outcome.per_talk:
         if values.freedom < FEWEST_EVENTS or values.variance <= 0:
             return _unusable(assumed, f"{values.number:,} talks of the pilot say too little of {outcome.name}")
-        return _of_talks(values, layout.each, assumed, share=share)
-    if values.freedom >= FEWEST_BATCHES and values.variance > 0:
-        matched = values.matched()
-        spread = _around_variance(values.variance, 2 / values.freedom)
-        return _update(assumed, {"batch": spread, "matched": matched}, {"sd of a batch": _roots(spread)})
-    few_batches = f"{values.number:,} batches of the pilot do not say how much batches differ in {outcome.name}"
-    if not share:
-        return _unusable(assumed, few_batches)
-    told = _update(assumed, {"rate": (values.mean,) * 3})
-    return told._replace(refusal=f"{few_batches}: what is assumed of that stands.")
+        return _of_talks(values, layout, assumed, share=share)
+    unknown = f"a pilot does not say how much batches differ in {outcome.name}"
+    told = _update(assumed, {"rate": (values.mean,) * 3} if share else {})
+    return told._replace(refusal=f"{unknown}: what is assumed of that stands.")
 
 
 def _unusable(assumed: Sequence[World], why: str) -> Update:
@@ -129,7 +124,7 @@ class _Values:
         self.variance = float((self.rest**2).sum()) / max(1, self.freedom)
 
     def likeness(self, groups: Array, which: Array | None = None) -> Three | None:
-        """How alike the values of a group are (intraclass correlation), with its range; None with fewer than three groups."""
+        """The intraclass correlation of a group's values, with its range; None with fewer than three groups."""
         which = self.present if which is None else which
         rest = self._rest[which]
         _, code, times = numpy.unique(
@@ -149,40 +144,75 @@ class _Values:
         return low, middle, high
 
     def matched(self) -> Three | None:
-        """How alike matched talks of two cells are; None with too few of those."""
+        """How matched talks of two cells correlate; None with too few of those."""
         complete = self.present.all(axis=1, keepdims=True) & self.present
         if self.present.shape[1] < 2 or complete[:, 0].sum() < FEWEST_EVENTS:
             return None
         return self.likeness(numpy.arange(len(complete))[:, None], complete)
 
+    def split(self, members: Array) -> tuple[Three, Three] | None:
+        """The variance of entities' own means, and of the rest of a talk's mean: by the sums of squares of talks and of
+        entities, as they are and as they are expected to be."""
+        number, size = int(members.max()) + 1, members.shape[1]
+        if members.size * number > _MOST_MARKS:
+            return None
+        pairs, expected = numpy.zeros(2), numpy.zeros((2, 2))
+        for place, present in enumerate(self.present.T):
+            met = (members[present, :, None] == numpy.arange(number)).any(axis=1).astype(float)
+            rest, centred = self._rest[present, place], met - met.mean(axis=0)
+            shared, freedom = centred.T @ centred, max(0, len(rest) - 1)
+            pairs += ((met.T @ rest) ** 2).sum(), (rest**2).sum()
+            expected += ((shared**2).sum(), numpy.trace(shared)), (numpy.trace(shared), freedom)
+        free = self.freedom - (number - 1) * self.present.shape[1]
+        if number < 3 or free < 3 or numpy.linalg.det(expected) <= 0:
+            return None
+        own, noise = numpy.linalg.solve(expected, pairs)
+        blurred = max(_TINY, noise) * expected[0, 1] / expected[0, 0]
+        low, middle, high = _around_variance(max(_TINY, own) + blurred, 2 / (number - 1))
+        low, middle, high = (size**2 * max(0.0, value - blurred) for value in (low, middle, high))
+        return (low, middle, high), _around_variance(max(_TINY, noise), 2 / free)
 
-def _of_talks(values: _Values, each: float, assumed: Sequence[World], *, share: bool) -> Update:
-    table, number, mean, variance = values.table, values.number, values.mean, values.variance
+
+def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, share: bool) -> Update:
+    table, number, mean, variance, each = values.table, values.number, values.mean, values.variance, layout.each
     batch = pair_codes(table.replicate[:, None], numpy.arange(len(table.cells))[None, :])
     games = pair_codes(batch, table.game.clip(0))
     repeated = 1 < len(numpy.unique(table.scenario[table.scenario > 0])) < len(table.values)
     seen: dict[str, Three | None] = {
         "game": values.likeness(games) if table.linked.any() else None,
         "scenario": values.likeness(table.scenario[:, None]) if repeated else None,
-        "matched": values.matched(),
+        "matched": None if layout.entities else values.matched(),
     }
     crowd = 1.0
     if game := seen["game"]:
         crowd += (number / len(numpy.unique(games[values.present])) - 1) * game[1]
     kurtosis = float((values.rest**4).mean()) / variance**2
     spread = _around_variance(variance, max(0.5, kurtosis - 1) * crowd / number, 4 / number)
+    ranges = {}
+    if parts := values.split(table.members) if layout.entities and table.members is not None else None:
+        low, middle, high = (own / each + noise for own, noise in zip(*parts, strict=True))
+        spread, ranges["sd between entities"] = (low, middle, high), _roots(parts[0])
     if share:
         seen["rate"] = rates = _rates(mean, SURE * math.sqrt(variance * crowd / number))
         of_value = [rate * (1 - rate) for rate in rates]
         if each > 1:
-            alike = (each * variance / (mean * (1 - mean)) - 1) / (each - 1)
-            seen["correlation"] = _around_correlation(alike, number / crowd)
-    else:  # as alike as the values of a talk are taken to be
-        of_value = [variance * each / max(0.1, 1 + (each - 1) * world.correlation) for world in assumed]
-    told = _update(assumed, seen, {"sd of a talk": _roots(spread)})
+            sides = (each * variance / (mean * (1 - mean)) - 1) / (each - 1)
+            seen["correlation"] = _around_correlation(sides, number / crowd)
+    told = _update(assumed, seen, {"sd of a talk": _roots(spread)} | ranges)
+    if not share:  # values of a talk correlate as assumed
+        of_value = [
+            own * each / max(0.1, 1 + (each - 1) * world.correlation)
+            for own, world in zip(spread, assumed, strict=True)
+        ]
     worlds = [
-        replace(world, sd=0.0 if share else math.sqrt(value), talk=own / value, each=each)
-        for world, value, own in zip(told.worlds, of_value, spread, strict=True)
+        replace(
+            world,
+            sd=0.0 if share else math.sqrt(value),
+            talk=of_talk / value,
+            each=each,
+            entity=parts[0][index] / value if parts else world.entity,
+        )
+        for index, (world, value, of_talk) in enumerate(zip(told.worlds, of_value, spread, strict=True))
     ]
     return told._replace(worlds=tuple(worlds))
 

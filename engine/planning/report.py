@@ -1,4 +1,4 @@
-"""Power before purchase for people, as neutral blocks: what is taken for true, how sure the study will be, what more takes."""
+"""Power before purchase as neutral blocks: assumptions, margins of error, detectable differences, and what more takes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from tidepool.engine.inference.measures import PERCENT
 from tidepool.engine.reports.blocks import UNKNOWN, Block, Cell, Number, Words, money, sentence, span, table
 
-WORLDS = ("least", "middle", "most")
-"""how much an outcome may spread"""
+WORLDS = ("low", "medium", "high")
+"""the variance of an outcome"""
 SIDES = {"less": "less", "greater": "more", "two-sided": "either way"}
 Entry = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ def power_blocks(power: Entry) -> list[Block]:
 
 
 def _tables(power: Entry) -> Iterator[Block]:
-    """What is taken for true, and how sure that makes."""
+    """Assumptions, and how precise that makes the study."""
     rows = [(entry["what"], entry["outcome"], *_three(entry["range"])) for entry in power["seen"]]
     if rows:
         yield table(f"seen in the pilot {power['pilot']}", ("", "of", *WORLDS), rows, left=2)
@@ -29,17 +29,17 @@ def _tables(power: Entry) -> Iterator[Block]:
         for entry in power["assumptions"]
     ]
     if assumed:
-        title = "taken for true, from the least spread to the most (--assume NAME=VALUE states it)"
+        title = "assumptions: low, medium and high variance (--assume NAME=VALUE)"
         yield table(title, ("", "", "", *WORLDS), assumed, left=3)
     widths = [(entry["of"], _counted(entry), *_points(entry, entry["half_width"])) for entry in power["half_widths"]]
     if widths:
-        yield table("half-width to expect, of intervals at 95 %", ("of", "counted", *WORLDS), widths, left=2)
+        yield table("expected margin of error (95 % intervals)", ("of", "counted", *WORLDS), widths, left=2)
     smallest = [
         (_between(entry), entry["note"] or _counted(entry), *_points(entry, entry["smallest"]))
         for entry in power["differences"]
     ]
     if smallest:
-        title = f"smallest difference that is found with {100 * power['power']:.0f} % power"
+        title = f"minimum detectable difference ({100 * power['power']:.0f} % power)"
         yield table(title, ("between", "counted", *WORLDS), smallest, left=2)
 
 
@@ -56,9 +56,9 @@ def _counted(entry: Entry) -> str:
 
 
 def _between(entry: Entry) -> str:
-    stated = f"one of {entry['tests']} stated" if entry["tests"] > 1 else "stated"
-    suffix = f", {SIDES[entry['direction']]}, {stated}" if entry["stated"] else ""
-    return f"{entry['outcome']}: {entry['between']}{suffix}"
+    direction = f", {SIDES[entry['direction']]}, stated" if entry["stated"] else ""
+    family = f", one of {entry['tests']} tests" if entry["tests"] > 1 else ""
+    return f"{entry['outcome']}: {entry['between']}{direction}{family}"
 
 
 # -- what a difference takes -----------------------------------------------------------------------------------
@@ -95,15 +95,11 @@ def _rows(entry: Entry) -> Iterator[tuple[Cell, ...]]:
 
 def _notes(power: Entry) -> Iterator[Block]:
     yield from (Words(note, "warning") for note in power["notes"])
-    lines = ["Differences start from the rate that is taken for true and go towards one half, or as a hypothesis says."]
-    if any(entry["stated"] and entry["tests"] > 1 for entry in power["differences"]):
-        lines.append("Stated hypotheses are counted with the correction for all of them; other effects each by itself.")
-    if any(entry["units"] == "replicates" for entry in power["differences"]):
-        lines.append("Replicates are counted where an outcome is one number a batch, or a level changes what is drawn.")
+    lines = ["Differences start from the assumed rate and go towards one half, or as a hypothesis says."]
+    if any(entry["tests"] > 1 for entry in power["differences"]):
+        lines.append("Each is planned with the correction for all tests of its family in the report.")
     if power["pilot"]:
-        lines.append(
-            "A pilot's figures are ranges: it is small, and of such pilots at least four of five have the truth within."
-        )
+        lines.append("Figures from a pilot are ranges: four of five pilots or more have the truth within.")
     yield Words(" ".join(lines), "quiet")
 
 

@@ -22,6 +22,7 @@ from tidepool.engine.runtime.stop_rules import (
     refuse_line,
 )
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
+from tidepool.engine.studies.secret_game.contrasts import MOST_COMPARED
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
 from tidepool.engine.studies.secret_game.scoring import MEASURES
 from tidepool.engine.studies.secret_game.sides import Clustering, SideColumns, SideOutcome
@@ -63,14 +64,16 @@ def _sizes(schedule: Schedule, *, linked: bool) -> dict[str, int]:
 
 
 def _rivals(schedule: Schedule) -> Iterator[PlannedRivals]:
-    """Two agents of as many: every two meet equally often."""
+    """Two agents of as many: every two meet equally often. The report corrects over all pairs: score and revealed head to head,
+    and with three or more agents these and obtained against third agents."""
     size = len(schedule.agents)
+    tests = math.comb(min(size, MOST_COMPARED), 2) * (5 if size > 2 else 2)
     ordered = schedule.pairing == "ordered"
     met = 2 * schedule.total / (size**2 if ordered else size * (size - 1))
     if size > 1:
-        yield PlannedRivals("two agents, head to head", "revealed", met, "correlation")
+        yield PlannedRivals("two agents, head to head", "revealed", met, "correlation", tests)
     if size > 2:
-        yield PlannedRivals("two agents, against third agents", "revealed", met * (size - 2), "")
+        yield PlannedRivals("two agents, against third agents", "revealed", met * (size - 2), "", tests)
 
 
 def watch_game(config: FrozenConfig) -> "WatchedGame":

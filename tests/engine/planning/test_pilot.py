@@ -1,6 +1,8 @@
 """A pilot tells of rates, likeness and matching as ranges, and is not asked where it saw too little."""
 
+import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy
@@ -8,11 +10,12 @@ import pytest
 
 from tidepool.engine.inference.effects import CellBatch, tables_of
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Talk
-from tidepool.engine.inference.power import Layout
+from tidepool.engine.inference.power import Layout, noise_variance
 from tidepool.engine.planning.assumptions import Assumptions
 from tidepool.engine.planning.pilot import Pilot, apply_pilot
 
 SHARE = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=(0.0, 1.0))
+RATING = Outcome(name="rating", words="rating", bounds=(1.0, 5.0))
 ACCURACY = Outcome(name="accuracy", words="accuracy", unit=PERCENT, bounds=(0.0, 1.0), per_talk=False)
 ASSUMED = Assumptions({}).worlds(SHARE) or ()
 TALKS = Layout(talks=100, each=2)
@@ -54,6 +57,23 @@ def test_talks_of_a_game_are_seen_to_hang_together_only_where_it_links_them() ->
     assert linked.worlds[1].game >= 0.1
 
 
+def test_ratings_tell_how_much_entities_differ_and_what_a_conversation_adds() -> None:
+    """Twelve entities in all pairs, twice: entities of variance 0.8, conversations of 0.1 beside."""
+    random = numpy.random.default_rng(5)
+    casts = list(combinations([f"e{number}" for number in range(12)], 2)) * 2
+    own = {f"e{number}": random.normal(0, math.sqrt(0.8)) for number in range(12)}
+    ratings = [3 + (own[a] + own[b]) / 2 + random.normal(0, math.sqrt(0.1)) for a, b in casts]
+    talks = [Talk(number, drawn="-".join(cast), members=cast) for number, cast in enumerate(casts, 1)]
+    batch = CellBatch((), 1, BatchValues(talks=talks, by_talk={RATING.name: ratings}))
+    seen = Pilot("p", "simulation", tables_of([RATING], [()], [batch]))
+    layout = Layout(talks=180, each=2, entities=12)
+    found = apply_pilot(seen, RATING, layout, Assumptions({}).worlds(RATING) or ())
+    low, middle, high = found.ranges["sd between entities"]
+    assert low < middle < high and middle == pytest.approx(numpy.std(list(own.values()), ddof=1), rel=0.05)
+    noises = [180 * noise_variance(world, layout) for world in found.worlds]
+    assert noises[0] < 0.1 < noises[2] and noises[1] == pytest.approx(0.1, rel=0.25)
+
+
 @pytest.mark.parametrize(("events", "words"), [(4, "4 events"), (196, "4 non-events")])
 def test_fewer_than_ten_events_or_non_events_are_refused_in_favour_of_what_is_assumed(events: int, words: str) -> None:
     sides = numpy.arange(200) < events
@@ -61,12 +81,10 @@ def test_fewer_than_ten_events_or_non_events_are_refused_in_favour_of_what_is_as
     assert words in found.refusal and found.worlds == tuple(ASSUMED)
 
 
-def test_replicates_tell_how_much_batches_differ_and_one_batch_does_not() -> None:
-    values = [0.5, 0.6, 0.55, 0.7, 0.4, 0.65, 0.5, 0.6]
-    batches = [CellBatch((), place, BatchValues(of_batch={"accuracy": one})) for place, one in enumerate(values, 1)]
+def test_a_pilot_does_not_say_how_much_batches_differ() -> None:
+    batches = [CellBatch((), place, BatchValues(of_batch={"accuracy": one})) for place, one in enumerate((0.4, 0.6), 1)]
     layout, assumed = Layout(talks=100, replicates=8), Assumptions({}).worlds(ACCURACY) or ()
-    many = apply_pilot(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches)), ACCURACY, layout, assumed)
-    assert many.worlds[1].batch == pytest.approx(numpy.var(values, ddof=1))
-    one = apply_pilot(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches[:1])), ACCURACY, layout, assumed)
-    assert "do not say how much batches differ" in one.refusal and one.worlds[0].batch is None
-    assert {world.rate for world in one.worlds} == {0.5}
+    found = apply_pilot(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches)), ACCURACY, layout, assumed)
+    assert "does not say how much batches differ" in found.refusal
+    assert {world.rate for world in found.worlds} == {0.5}
+    assert [world.between for world in found.worlds] == [world.between for world in assumed]

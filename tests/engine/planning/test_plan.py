@@ -9,7 +9,9 @@ import pytest
 
 from tests.engine.design.designs import FACTORS, written
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.run import run_study
+from tidepool.engine.design.statistics import read_study
+from tidepool.engine.results.summary import read_summary
+from tidepool.engine.run import run_batch, run_study
 from tidepool.tui.command.main import main
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -54,6 +56,57 @@ def test_every_kind_tells_its_half_widths_by_what_its_report_counts(
     (first, *_) = power["half_widths"]
     assert (first["outcome"], first["units"]) == (outcome, units)
     assert 0 < first["half_width"][0] < first["half_width"][2]
+
+
+@pytest.mark.parametrize(("agents", "tests"), [(2, 2), (3, 15), (4, 30)])
+def test_agents_are_planned_with_the_correction_over_all_comparisons_of_their_report(
+    agents: int, tests: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "game.toml"
+    text = '[batch]\nkind = "secret_game"\n[secret_game]\nnum_interactions = 60\nmessages_per_interaction = 2\n'
+    for name, persona in [("Ada", "guarded"), ("Bob", "naive"), ("Cleo", "trusting"), ("Dion", "bargainer")][:agents]:
+        text += f'[[agents]]\nname = "{name}"\nmodel = "simulated:{persona}"\nsecret = "word {name}"\n'
+    config.write_text(text)
+    found = told(capsys, tmp_path, str(config))["power"]["differences"]
+    assert {one["tests"] for one in found if one["between"].startswith("two agents")} == {tests}
+    assert {one["tests"] for one in found if one["between"].startswith("two batches")} == {1}
+    asyncio.run(run_batch(load_config(config), tmp_path / "study.db"))
+    assert len(read_summary(database=tmp_path / "study.db")["statistics"]["comparisons"]) == tests
+
+
+def test_effects_of_a_design_are_planned_with_the_correction_over_all_effects_of_its_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(tmp_path)
+    found = told(capsys, tmp_path, str(config))["power"]["differences"]
+    asyncio.run(run_study(load_config(config), tmp_path / "study.db"))
+    outcomes = read_study(database=tmp_path / "study.db")["statistics"]["outcomes"].values()
+    assert {one["tests"] for one in found if not one["stated"]} == {sum(len(one["effects"]) for one in outcomes)}
+
+
+def test_two_simulations_are_planned_as_pairs_of_the_same_entities(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What entities differ in cancels out between two batches; how differently they react does not."""
+    rows = "".join(f"Entity {number},A neighbour,{number}\n" for number in range(20))
+    (tmp_path / "panel.csv").write_text(f"name,description,age\n{rows}")
+    text = (EXAMPLES / "simulation_judged.toml").read_text()
+    config = tmp_path / "simulation.toml"
+    config.write_text(text.replace("num_simulations = 45", "num_simulations = 90"))
+    stated = ("--assume", "sd=1", "--assume", "correlation=0.2", "--assume", "entity=0.5", "--detect", "0.347")
+
+    def needed(reaction: str) -> Any:
+        power = told(capsys, tmp_path, str(config), *stated, "--assume", f"reaction={reaction}")["power"]
+        (row,) = power["detect"]["rows"]
+        assert (row["units"], row["number"]) == ("entities", 20)
+        assert row["power_as_planned"] == [row["power_as_planned"][0]] * 3
+        return row["power_as_planned"][0], row["needed"][0]
+
+    chance, larger = needed("0")
+    assert chance == pytest.approx(0.8, abs=0.01)  # of 400 planted pairs of such batches `compare` found 76.5 %
+    assert larger["set"]["simulation.num_simulations"] == pytest.approx(90, abs=1)
+    chance, larger = needed("0.4")
+    assert chance < 0.5 and larger["set"] is None and "20 entities are too few" in larger["note"]
 
 
 def test_power_counts_the_problems_that_a_file_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

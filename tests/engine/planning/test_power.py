@@ -65,6 +65,35 @@ def test_a_rate_that_can_fall_no_further_has_no_smallest_difference() -> None:
     assert smallest(world, two(Layout(talks=40, each=2), direction="greater"))
 
 
+def test_two_simulations_of_the_same_entities_differ_by_their_conversations_and_by_how_entities_react() -> None:
+    """Main effects of entities cancel; the jackknife counts the noise of a pair's conversation nearly twice."""
+    pairs = two(Layout(talks=180, each=2, entities=20), outcome=RATING)
+    alone = two(Layout(talks=180, each=1, entities=20), outcome=RATING)
+    quiet, loud = World(sd=1.0, entity=0.8), World(sd=1.0, entity=0.2)
+    assert smallest(quiet, pairs) == pytest.approx((smallest(loud, pairs) or 0) / 2, rel=1e-3)
+    widths = [half_width(world, pairs.layout, RATING.bounds) or 0 for world in (loud, quiet)]
+    assert widths[1] > 1.3 * widths[0]
+    reactions = [smallest(World(sd=1.0, entity=0.5, reaction=reaction), pairs) or 9 for reaction in (0.0, 0.1, 0.3)]
+    assert reactions == sorted(reactions) and reactions[2] > 1.5 * reactions[0]
+    # The noise of a rating alone counts once; that of a pair, which shares all of it, 38/18 times in the jackknife.
+    error, limit = math.sqrt(2 * 0.5 / 180), student_quantile(19, 0.975)
+    assert power(World(sd=1.0, entity=0.5), alone, 0.3) == pytest.approx(beyond(0.3 / error, limit, 19))
+    shared = World(sd=1.0, entity=0.5, correlation=0.5)
+    assert power(shared, pairs, 0.3) == pytest.approx(beyond(0.3 / error, limit * math.sqrt(38 / 18), 19))
+
+
+@pytest.mark.parametrize("counted", ["games", "scenarios", "entities"])
+def test_fewer_than_ten_clusters_have_no_verdict(counted: str) -> None:
+    few, enough = (two(Layout(talks=900, each=2, **{counted: number})) for number in (9, 10))  # type: ignore[arg-type]
+    assert few.layout.too_few == f"no verdict: 9 of 10 {counted}" and smallest(World(rate=0.3), few) is None
+    assert not enough.layout.too_few and smallest(World(rate=0.3), enough)
+
+
+def test_entities_that_are_in_every_conversation_have_neither_interval_nor_verdict() -> None:
+    layout = Layout(talks=100, each=12, entities=12)
+    assert half_width(World(sd=1.0), layout, RATING.bounds) is None and power(World(sd=1.0), two(layout), 3.0) == 0
+
+
 def test_assumptions_are_stated_as_one_value_or_a_range() -> None:
     worlds = Assumptions.read(["rate=0.9,0.4", "matched=0.2"]).worlds(SHARE) or ()
     assert [world.rate for world in worlds] == [0.9, pytest.approx(0.65), 0.4], "from least spread to most"

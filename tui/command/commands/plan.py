@@ -27,7 +27,7 @@ def add_plan_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what to take for true, e.g. rate=0.3 or rate=0.1,0.3; correlation, matched, game, scenario, entity, sd, between",
+        help="what to take for true, e.g. rate=0.3 or rate=0.1,0.3; correlation, matched, game, scenario, entity, reaction, sd, between",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a config value")
 
