@@ -41,8 +41,6 @@ class World:
 
 WANTED = 0.8
 """the power that a study should have"""
-MANY = 500.0
-"""degrees of freedom, from which the spread is as good as known"""
 _STEPS = 100
 _EDGE = 1e-6
 
@@ -186,7 +184,7 @@ def power(world: World, comparison: Comparison, difference: float) -> float:
     noise, reaction = contrast_variance(world, comparison, difference)
     error, estimated = math.sqrt(noise + reaction), math.sqrt(layout.noise_factor * noise + reaction)
     tails = 2 if comparison.direction == "two-sided" else 1
-    limit = quantile(freedom if freedom < MANY else math.inf, 1 - 2 * (1 - LEVEL) / tails / comparison.tests)
+    limit = quantile(freedom, 1 - 2 * (1 - LEVEL) / tails / comparison.tests)
     return beyond(difference / error, limit * estimated / error, freedom) if error else 1.0
 
 
@@ -231,7 +229,7 @@ def most_possible(world: World, comparison: Comparison) -> float:
 
 def beyond(away: float, limit: float, freedom: float) -> float:
     """The chance that Student's noncentral t is above the limit: averaged over what the spread may be taken for."""
-    if freedom >= MANY or math.isinf(away):
+    if math.isinf(away):
         return normal_tail(limit - away)
     width = 6 / math.sqrt(2 * freedom)
     low, high = max(0.0, 1 - width), 1 + width

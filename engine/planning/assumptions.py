@@ -22,18 +22,16 @@ class _Assumption(NamedTuple):
 
 KNOWN: Mapping[str, _Assumption] = MappingProxyType(
     {
-        "rate": _Assumption((0.1, 0.3, 0.5), 0.0, 1.0, "the share itself; of a difference, the share it starts from"),
+        "rate": _Assumption((0.1, 0.3, 0.5), 0.0, 1.0, "a share, and where a difference in it starts"),
         "sd": _Assumption((0.15, 0.25, 0.35), 0.0, math.inf, "of one rating, score or reward; by default of its scale"),
         "correlation": _Assumption((0.3, 0.3, 0.3), -1.0, 1.0, "of the values within a talk, such as its two sides"),
         "matched": _Assumption((0.0, 0.0, 0.0), -1.0, 1.0, "of matched talks, problems or batches of two cells"),
         "game": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of talks that one game links"),
         "scenario": _Assumption((0.05, 0.1, 0.2), 0.0, 1.0, "of talks over one scenario"),
         "entity": _Assumption((0.3, 0.6, 0.9), 0.0, 1.0, "of ratings of one entity: the share between entities"),
-        "reaction": _Assumption(
-            (0.02, 0.05, 0.1), 0.0, 1.0, "of ratings that entities change differently by condition"
-        ),
+        "reaction": _Assumption((0.02, 0.05, 0.1), 0.0, 1.0, "of ratings: how differently entities react"),
         "between": _Assumption(
-            (0.02, 0.05, 0.1), 0.0, math.inf, "sd of whole batches beyond chance; by default of its scale"
+            (0.02, 0.05, 0.1), 0.0, math.inf, "sd of batches beyond chance; by default of its scale"
         ),
     }
 )
@@ -53,11 +51,10 @@ class Assumptions:
     def values(self, outcome: Outcome) -> dict[str, Three]:
         """By name; a spread without a scale, of which nothing is stated, is left out."""
         without = {"sd" if outcome.unit == PERCENT else "rate", "between" if outcome.per_talk else ""}
-        width = outcome.bounds[1] - outcome.bounds[0]
         values: dict[str, Three] = {}
-        for name in (name for name in KNOWN if name not in without):
+        for name in KNOWN.keys() - without:
             low, middle, high = KNOWN[name].usual
-            scale = width if name in OF_SCALE else 1.0
+            scale = outcome.bounds[1] - outcome.bounds[0] if name in OF_SCALE else 1.0
             values[name] = self.stated.get(name, (low * scale, middle * scale, high * scale))
         return {name: three for name, three in values.items() if math.isfinite(three[2])}
 
@@ -73,15 +70,14 @@ def _stated(text: str) -> tuple[str, Three]:
     name, _, numbers = text.partition("=")
     name = name.strip()
     if name not in KNOWN:
-        raise UsageError(f"--assume {text}: {name!r} is nothing that can be assumed; known are {', '.join(KNOWN)}.")
+        raise UsageError(f"--assume {text}: {name!r} is no assumption; known are {', '.join(KNOWN)}.")
     spec = KNOWN[name]
     try:
         values = sorted(map(float, numbers.split(",")))
     except ValueError:
         values = []
-    inside = [spec.low <= value <= spec.high and math.isfinite(value) for value in values]
-    if name in ("rate", "sd"):
-        inside += [spec.low < value < spec.high for value in values]
+    ends = () if name in ("rate", "sd") else (spec.low, spec.high)
+    inside = [math.isfinite(value) and (spec.low < value < spec.high or value in ends) for value in values]
     if not 1 <= len(values) <= 3 or not all(inside):
         bounds = f"between {spec.low:g} and {spec.high:g}" if math.isfinite(spec.high) else f"above {spec.low:g}"
         raise UsageError(f"--assume {text}: write one number {bounds}, or two or three with commas, as {name}=0.1,0.3.")

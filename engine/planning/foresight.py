@@ -28,7 +28,7 @@ from tidepool.engine.inference.hypotheses import (
     read_hypotheses,
     weigh,
 )
-from tidepool.engine.inference.measures import Outcome, PlannedBatch, PlannedValues, find_outcome
+from tidepool.engine.inference.measures import Outcome, PlannedBatch, find_outcome
 from tidepool.engine.inference.power import (
     WANTED,
     Comparison,
@@ -44,9 +44,6 @@ from tidepool.engine.planning.pilot import apply_pilot, read_pilot
 from tidepool.engine.runtime.plans import priced
 from tidepool.engine.studies.study import study_from
 
-# -- what can be foreseen ----------------------------------------------------------------------------------------------
-
-
 OF_ONE = {"agents": "one agent", "entities": "one entity"}
 """by the section of the config that names them"""
 REPLICATES = "design.replicates"
@@ -56,13 +53,10 @@ REPLICATES = "design.replicates"
 class Forecast:
     """All that can be said beforehand of what a study will tell."""
 
-    counted: str
     widths: Sequence[Quantity]
     comparisons: Sequence[Comparison]
     sizes: Mapping[str, int]
     """keys of the config that more talks take, and what they are now"""
-    replicates: int = 0
-    """of a design"""
 
     @property
     def by_outcome(self) -> dict[str, list[Quantity]]:
@@ -78,39 +72,45 @@ def forecast(planned: FrozenConfig | PlannedStudy) -> Forecast | None:
     return _of_study(planned) if isinstance(planned, PlannedStudy) else _of_batch(planned)
 
 
-def _planned(config: FrozenConfig) -> PlannedBatch | None:
-    return study_from(config).values_planned()
-
-
 def _shown(outcomes: Sequence[Outcome], batch: PlannedBatch) -> list[Outcome]:
     return [item for item in outcomes if not item.about and not item.asked_only and item.name in batch.outcomes]
 
 
+def _layout(own: Sequence[PlannedBatch], outcome: Outcome, replicates: int = 0, *, redraws: bool = False) -> Layout:
+    """What the report counts: talks of one batch; of a design, matched talks over all replicates, or replicates."""
+    by_batch = replicates > 0 and (redraws or not outcome.per_talk)
+    times = 1 if by_batch else replicates or 1
+    fewest = min((batch.outcomes[outcome.name] for batch in own), key=lambda values: values.number)
+    return Layout(
+        talks=fewest.number * times,
+        each=fewest.each,
+        games=min(batch.games for batch in own) * times if any(batch.linked for batch in own) else 0,
+        scenarios=max(batch.scenarios for batch in own),
+        entities=0 if by_batch or outcome.about else min(batch.entities for batch in own),
+        replicates=replicates if by_batch else 0,
+        called=own[0].counted,
+    )
+
+
 def _of_batch(config: FrozenConfig) -> Forecast | None:
-    batch = _planned(config)
+    batch = study_from(config).values_planned()
     if batch is None:
         return None
     outcomes = {item.name: item for item in study_outcomes(config.batch.kind, [config.as_written()])}
-
-    def layout(values: PlannedValues, entities: int = 0) -> Layout:
-        return Layout(
-            talks=values.number,
-            each=values.each,
-            games=batch.games if batch.linked else 0,
-            scenarios=batch.scenarios,
-            entities=entities,
-            called=batch.counted,
-        )
-
     widths = [
-        Quantity(words=item.words, outcome=item, layout=layout(batch.outcomes[item.name], batch.entities))
+        Quantity(words=item.words, outcome=item, layout=_layout([batch], item))
         for item in _shown(list(outcomes.values()), batch)
     ]
     comparisons = [
         Comparison(
             words=item.words,
             outcome=outcomes[item.outcome],
-            layout=layout(PlannedValues(item.number, batch.outcomes[item.outcome].each if item.alike else 1.0)),
+            layout=replace(
+                layout := _layout([batch], outcomes[item.outcome]),
+                talks=item.number,
+                each=layout.each if item.alike else 1.0,
+                entities=0,
+            ),
             alike=item.alike,
             tests=item.tests,
         )
@@ -120,49 +120,27 @@ def _of_batch(config: FrozenConfig) -> Forecast | None:
     comparisons += [
         Comparison(words="two batches, each like this one", outcome=item.outcome, layout=item.layout) for item in widths
     ]
-    widths += [
-        Quantity(words=words, outcome=outcome, layout=layout(batch.outcomes[outcome.name]))
-        for words, outcome in _of_one(batch, list(outcomes.values()))
-    ]
-    return Forecast(batch.counted, widths, comparisons, batch.sizes)
-
-
-def _of_one(batch: PlannedBatch, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Outcome]]:
-    """Of each figure that there is for everybody: theirs of whom there is least."""
-    by_measure: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        if outcome.about and outcome.name in batch.outcomes:
-            by_measure.setdefault(outcome.name.partition(" of ")[0], []).append(outcome)
-    for measure, own in by_measure.items():
-        outcome = min(own, key=lambda one: batch.outcomes[one.name].number)
-        yield f"{measure}, {OF_ONE.get(outcome.about.partition('.')[0], outcome.about)}", outcome
+    about = (item for item in outcomes.values() if item.about and item.name in batch.outcomes)
+    fewest_last = sorted(about, key=lambda item: -batch.outcomes[item.name].number)
+    for measure, item in {item.name.partition(" of ")[0]: item for item in fewest_last}.items():
+        words = f"{measure}, {OF_ONE.get(item.about.partition('.')[0], item.about)}"
+        widths.append(Quantity(words=words, outcome=item, layout=_layout([batch], item)))
+    return Forecast(widths, comparisons, batch.sizes)
 
 
 def _of_study(study: PlannedStudy) -> Forecast | None:
     factors, replicates = Factors.of(study.design), int(study.design["replicates"])
     first = [cell for cell in study.cells if cell.replicate == 1]
-    planned = {tuple(cell.levels[name] for name in factors.names): _planned(cell.config) for cell in first}
-    batches = {cell: batch for cell, batch in planned.items() if batch is not None}
+    batches = {
+        tuple(cell.levels[name] for name in factors.names): batch
+        for cell in first
+        if (batch := study_from(cell.config).values_planned()) is not None
+    }
     if not batches:
         return None
     outcomes = study_outcomes(study.config.batch.kind, [cell.config.as_written() for cell in first])
     example = next(iter(batches.values()))
     shown = _shown(outcomes, example)
-
-    def layout(outcome: Outcome, own: Sequence[PlannedBatch], *, redraws: bool) -> Layout:
-        """By matched talks over all replicates, or by replicates; as the effects of the study are counted."""
-        by_batch = redraws or not outcome.per_talk
-        times = 1 if by_batch else replicates
-        fewest = min((batch.outcomes[outcome.name] for batch in own), key=lambda values: values.number)
-        games = min(batch.games for batch in own) if any(batch.linked for batch in own) else 0
-        return Layout(
-            talks=fewest.number * times,
-            each=fewest.each,
-            games=games * times,
-            scenarios=max(batch.scenarios for batch in own),
-            entities=0 if by_batch or outcome.about else min(batch.entities for batch in own),
-            replicates=replicates if by_batch else 0,
-        )
 
     def compared(outcome: Outcome, weighing: Weighing | None, **stated: Any) -> Iterator[Comparison]:
         own = [batches[cell] for cell in weighing.weights] if weighing else []
@@ -170,7 +148,7 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
             yield Comparison(
                 words=weighing.name,
                 outcome=outcome,
-                layout=layout(outcome, own, redraws=weighing.redraws),
+                layout=_layout(own, outcome, replicates, redraws=weighing.redraws),
                 weights=tuple(weighing.weights.values()),
                 alike="" if weighing.redraws else "matched",
                 **stated,
@@ -178,7 +156,7 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
 
     widths = [
         Quantity(
-            words=f"{item.words}, one cell", outcome=item, layout=layout(item, list(batches.values()), redraws=False)
+            words=f"{item.words}, one cell", outcome=item, layout=_layout(list(batches.values()), item, replicates)
         )
         for item in shown
     ]
@@ -203,7 +181,7 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
     comparisons += [
         replace(item, tests=max(1, tests)) for kind, item in effects if kind != "interaction" and item.outcome in shown
     ]
-    return Forecast(example.counted, widths, comparisons, example.sizes, replicates)
+    return Forecast(widths, comparisons, example.sizes)
 
 
 def _exploratory(
@@ -213,9 +191,7 @@ def _exploratory(
     keys = [f"{key}." for factor in factors.factors for key in factor.keys]
     for outcome in outcomes:
         own = [weigh(item.contrast, factors, factors.cells) for item in hypotheses if item.outcome == outcome]
-        stated = [
-            {cell: sign * weight for cell, weight in one.weights.items()} for one in own if one for sign in (1, -1)
-        ]
+        stated = [{cell: sign * value for cell, value in one.weights.items()} for one in own if one for sign in (1, -1)]
         set_by_factor = not outcome.about or any(key.startswith(f"{outcome.about}.") for key in keys)
         if stated or (set_by_factor and not outcome.asked_only):
             yield from ((outcome, item) for item in exploratory(factors, factors.cells) if item.weights not in stated)
@@ -224,12 +200,9 @@ def _exploratory(
 # -- the size that a difference takes ----------------------------------------------------------------------------------
 
 
-Sizes = Mapping[str, int]
-"""values by key of the config"""
 _NEAR = 0.002
 """of the power wanted: what whole games and rounds may lack"""
 _TRIES = 8
-_PRICED = ("units", "calls", "cost_usd", "seconds_live")
 
 
 def planned(config: Config, database: Path) -> FrozenConfig | PlannedStudy:
@@ -237,9 +210,7 @@ def planned(config: Config, database: Path) -> FrozenConfig | PlannedStudy:
 
 
 def price_of(study: FrozenConfig | PlannedStudy) -> dict[str, Any]:
-    if isinstance(study, PlannedStudy):
-        return priced_cells(study)
-    return priced(study_from(study).plan(), study)
+    return priced_cells(study) if isinstance(study, PlannedStudy) else priced(study_from(study).plan(), study)
 
 
 class Sizing:
@@ -247,20 +218,14 @@ class Sizing:
 
     def __init__(self, config: Config, database: Path, base: Forecast) -> None:
         self._config, self._database, self._base = config, database, base
-        self._planned_sizes: dict[tuple[int, ...], tuple[Forecast | None, dict[str, Any]]] = {}
+        self._planned_sizes: dict[tuple[int, ...], tuple[Forecast, dict[str, Any]]] = {}
 
     def needed(self, comparison: Comparison, world: World, difference: float) -> dict[str, Any]:
         """The values to `set` and what such a study takes; a `note` where none is enough."""
-        sizes, plan, note = self._min_size(comparison, world, difference)
-        return {"set": sizes, **{name: plan.get(name) for name in _PRICED}, "note": note}
-
-    def _min_size(
-        self, comparison: Comparison, world: World, difference: float
-    ) -> tuple[dict[str, int] | None, Mapping[str, Any], str]:
-        layout = comparison.layout
-        sizes = {REPLICATES: self._base.replicates} if layout.replicates else self._base.sizes
+        layout, place = comparison.layout, self._base.comparisons.index(comparison)
+        sizes = {REPLICATES: layout.replicates} if layout.replicates else self._base.sizes
         if not sizes:
-            return None, {}, "no key of the config makes it larger"
+            return _answer("no key of the config makes it larger")
         first = next(iter(sizes.values()))
         fewest, most = (FEWEST_REPLICATES, ceilings.CELLS) if layout.replicates else (1, ceilings.UNITS)
         size = bisect_left(
@@ -270,20 +235,21 @@ class Sizing:
             key=lambda size: power(world, _resized(comparison, size / first), difference) >= WANTED,
         )
         if size > most:
-            return None, {}, _not_enough(layout)
+            few = f"{layout.clusters:,.0f} {layout.units} are too few, and more of those are needed"
+            never = f"no number of talks is enough: {few}" if layout.scenarios or layout.entities else ""
+            return _answer(never or "no size is enough")
         try:
             for _ in range(_TRIES):  # whole games and rounds may take a little more than the formula
                 grown = {key: max(1, math.ceil(value * size / first)) for key, value in sizes.items()}
                 larger, plan = self._planned(grown)
-                same = next((one for one in larger.comparisons if _same(one, comparison)), None) if larger else None
-                if same is None or power(world, same, difference) >= WANTED - _NEAR:
-                    return grown, plan, ""
+                if power(world, larger.comparisons[place], difference) >= WANTED - _NEAR:
+                    return _answer("", grown, plan)
                 size += max(1, size // 100)
         except TidepoolError as error:
-            return grown, {}, f"a study of that size cannot be run: {error}"
-        return None, {}, f"the data have too few {self._base.counted}"
+            return _answer(f"a study of that size cannot be run: {error}", grown)
+        return _answer(f"the data have too few {layout.called}")
 
-    def _planned(self, sizes: Sizes) -> tuple[Forecast | None, dict[str, Any]]:
+    def _planned(self, sizes: Mapping[str, int]) -> tuple[Forecast, dict[str, Any]]:
         key = tuple(sizes.values())
         if key not in self._planned_sizes:
             data = deepcopy(self._config.as_given())
@@ -291,12 +257,13 @@ class Sizing:
                 put_at(data, path, value)
             origin = self._config.origin
             study = planned(config_from(data, source=origin.source, folder=origin.folder), self._database)
-            self._planned_sizes[key] = forecast(study), price_of(study)
+            self._planned_sizes[key] = forecast(study) or self._base, price_of(study)
         return self._planned_sizes[key]
 
 
-def _same(first: Comparison, second: Comparison) -> bool:
-    return (first.words, first.outcome.name, first.stated) == (second.words, second.outcome.name, second.stated)
+def _answer(note: str, sizes: Mapping[str, int] | None = None, plan: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    priced_as = {name: (plan or {}).get(name) for name in ("units", "calls", "cost_usd", "seconds_live")}
+    return {"set": sizes, **priced_as, "note": note}
 
 
 def _resized(comparison: Comparison, by: float) -> Comparison:
@@ -304,13 +271,6 @@ def _resized(comparison: Comparison, by: float) -> Comparison:
     if layout.replicates:
         return replace(comparison, layout=replace(layout, replicates=round(layout.replicates * by)))
     return replace(comparison, layout=replace(layout, talks=layout.talks * by, games=layout.games * by))
-
-
-def _not_enough(layout: Layout) -> str:
-    for units, number in (("scenarios", layout.scenarios), ("entities", layout.entities)):
-        if number:
-            return f"no number of talks is enough: {number:,} {units} are too few, and more of those are needed"
-    return "no size is enough"
 
 
 # -- as JSON ----------------------------------------------------------------------------------------------------------

@@ -27,8 +27,7 @@ FEWEST_EVENTS = 10
 SURE = normal_quantile(0.95)
 """of either end of a range"""
 _TINY = 1e-9
-_MOST_MARKS = 50_000_000
-"""talks × entities of a pilot whose parts are told apart"""
+_MOST_ENTITIES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Update(NamedTuple):
     """What a pilot says of an outcome, over what was assumed; or why it is not asked."""
 
     worlds: tuple[World, ...]
-    ranges: Mapping[str, Three]
+    ranges: dict[str, Three]
     """by assumption: low, as seen, high"""
     refusal: str = ""
 
@@ -75,38 +74,31 @@ def apply_pilot(pilot: Pilot, outcome: Outcome, layout: Layout, assumed: Sequenc
     sides = values.number * (layout.each if outcome.per_talk else layout.talks)
     few, what = min((values.mean * sides, "events"), ((1 - values.mean) * sides, "non-events"))
     if share and few < FEWEST_EVENTS:
-        return _unusable(
-            assumed, f"{few:,.0f} {what} of {outcome.name} in the pilot, and fewer than {FEWEST_EVENTS} say too little"
-        )
+        return _unusable(assumed, f"{few:,.0f} {what} of {outcome.name} in the pilot, fewer than {FEWEST_EVENTS}")
     if outcome.per_talk:
         if values.freedom < FEWEST_EVENTS or values.variance <= 0:
             return _unusable(assumed, f"{values.number:,} talks of the pilot say too little of {outcome.name}")
         return _of_talks(values, layout, assumed, share=share)
-    unknown = f"a pilot does not say how much batches differ in {outcome.name}"
     told = _update(assumed, {"rate": (values.mean,) * 3} if share else {})
-    return told._replace(refusal=f"{unknown}: what is assumed of that stands.")
+    return told._replace(refusal="a pilot does not say how much batches differ: what is assumed of that stands.")
 
 
 def _unusable(assumed: Sequence[World], why: str) -> Update:
     return Update(tuple(assumed), {}, f"{why}: what is assumed stands instead.")
 
 
-TOLD = ("rate", "correlation", "game", "scenario", "matched")
-"""what is seen is told by these names"""
 GAINS = ("correlation", "matched")
 """the more alike, the less a difference varies: the world of least spread has the most"""
 
 
-def _update(
-    assumed: Sequence[World], seen: Mapping[str, Three | None], ranges: Mapping[str, Three] | None = None
-) -> Update:
+def _update(assumed: Sequence[World], seen: Mapping[str, Three | None]) -> Update:
     """Worlds with what was seen in place of what is assumed."""
     told = {name: three for name, three in seen.items() if three is not None}
     worlds = [
         replace(world, **{name: three[2 - index if name in GAINS else index] for name, three in told.items()})
         for index, world in enumerate(assumed)
     ]
-    return Update(tuple(worlds), {name: told[name] for name in TOLD if name in told} | dict(ranges or {}))
+    return Update(tuple(worlds), told)
 
 
 class _Values:
@@ -127,9 +119,8 @@ class _Values:
         """The intraclass correlation of a group's values, with its range; None with fewer than three groups."""
         which = self.present if which is None else which
         rest = self._rest[which]
-        _, code, times = numpy.unique(
-            numpy.broadcast_to(groups, which.shape)[which], return_inverse=True, return_counts=True
-        )
+        groups = numpy.broadcast_to(groups, which.shape)[which]
+        _, code, times = numpy.unique(groups, return_inverse=True, return_counts=True)
         number, freedom_within = len(times), len(rest) - len(times)
         if number < 3 or freedom_within < 3:
             return None
@@ -154,19 +145,20 @@ class _Values:
         """The variance of entities' own means, and of the rest of a talk's mean: by the sums of squares of talks and of
         entities, as they are and as they are expected to be."""
         number, size = int(members.max()) + 1, members.shape[1]
-        if members.size * number > _MOST_MARKS:
-            return None
-        pairs, expected = numpy.zeros(2), numpy.zeros((2, 2))
-        for place, present in enumerate(self.present.T):
-            met = (members[present, :, None] == numpy.arange(number)).any(axis=1).astype(float)
-            rest, centred = self._rest[present, place], met - met.mean(axis=0)
-            shared, freedom = centred.T @ centred, max(0, len(rest) - 1)
-            pairs += ((met.T @ rest) ** 2).sum(), (rest**2).sum()
-            expected += ((shared**2).sum(), numpy.trace(shared)), (numpy.trace(shared), freedom)
         free = self.freedom - (number - 1) * self.present.shape[1]
-        if number < 3 or free < 3 or numpy.linalg.det(expected) <= 0:
+        if not 3 <= number <= _MOST_ENTITIES or free < 3 or members.min() < 0:
             return None
-        own, noise = numpy.linalg.solve(expected, pairs)
+        squares, expected = numpy.zeros(2), numpy.zeros((2, 2))
+        for place, present in enumerate(self.present.T):
+            met, rest = members[present], self._rest[present, place]
+            times, sums = numpy.bincount(met.ravel(), minlength=number), numpy.bincount(met.ravel(), rest.repeat(size))
+            both = numpy.bincount((met[:, :, None] * number + met[:, None, :]).ravel(), minlength=number**2)
+            shared = both.reshape(number, number) - numpy.outer(times, times) / max(1, len(rest))
+            squares += (sums**2).sum(), (rest**2).sum()
+            expected += ((shared**2).sum(), shared.trace()), (shared.trace(), max(0, len(rest) - 1))
+        if numpy.linalg.det(expected) <= 0:
+            return None
+        own, noise = numpy.linalg.solve(expected, squares)
         blurred = max(_TINY, noise) * expected[0, 1] / expected[0, 0]
         low, middle, high = _around_variance(max(_TINY, own) + blurred, 2 / (number - 1))
         low, middle, high = (size**2 * max(0.0, value - blurred) for value in (low, middle, high))
@@ -178,32 +170,31 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
     batch = pair_codes(table.replicate[:, None], numpy.arange(len(table.cells))[None, :])
     games = pair_codes(batch, table.game.clip(0))
     repeated = 1 < len(numpy.unique(table.scenario[table.scenario > 0])) < len(table.values)
-    seen: dict[str, Three | None] = {
-        "game": values.likeness(games) if table.linked.any() else None,
-        "scenario": values.likeness(table.scenario[:, None]) if repeated else None,
-        "matched": None if layout.entities else values.matched(),
-    }
-    crowd = 1.0
-    if game := seen["game"]:
-        crowd += (number / len(numpy.unique(games[values.present])) - 1) * game[1]
+    game = values.likeness(games) if table.linked.any() else None
+    crowd = 1 + (number / len(numpy.unique(games[values.present])) - 1) * game[1] if game else 1.0
     kurtosis = float((values.rest**4).mean()) / variance**2
     spread = _around_variance(variance, max(0.5, kurtosis - 1) * crowd / number, 4 / number)
     ranges = {}
     if parts := values.split(table.members) if layout.entities and table.members is not None else None:
         low, middle, high = (own / each + noise for own, noise in zip(*parts, strict=True))
         spread, ranges["sd between entities"] = (low, middle, high), _roots(parts[0])
+    ranges["sd of a talk"] = _roots(spread)
+    seen: dict[str, Three | None] = {}
     if share:
         seen["rate"] = rates = _rates(mean, SURE * math.sqrt(variance * crowd / number))
         of_value = [rate * (1 - rate) for rate in rates]
         if each > 1:
             sides = (each * variance / (mean * (1 - mean)) - 1) / (each - 1)
             seen["correlation"] = _around_correlation(sides, number / crowd)
-    told = _update(assumed, seen, {"sd of a talk": _roots(spread)} | ranges)
-    if not share:  # values of a talk correlate as assumed
-        of_value = [
-            own * each / max(0.1, 1 + (each - 1) * world.correlation)
-            for own, world in zip(spread, assumed, strict=True)
-        ]
+    else:  # values of a talk correlate as assumed
+        factors = [max(0.1, 1 + (each - 1) * world.correlation) for world in assumed]
+        of_value = [own * each / factor for own, factor in zip(spread, factors, strict=True)]
+    seen |= {
+        "game": game,
+        "scenario": values.likeness(table.scenario[:, None]) if repeated else None,
+        "matched": None if layout.entities else values.matched(),
+    }
+    told = _update(assumed, seen)
     worlds = [
         replace(
             world,
@@ -214,7 +205,7 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
         )
         for index, (world, value, of_talk) in enumerate(zip(told.worlds, of_value, spread, strict=True))
     ]
-    return told._replace(worlds=tuple(worlds))
+    return Update(tuple(worlds), told.ranges | ranges)
 
 
 def _rates(mean: float, reach: float) -> Three:

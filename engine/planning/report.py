@@ -1,6 +1,6 @@
 """Power before purchase as neutral blocks: assumptions, margins of error, detectable differences, and what more takes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.inference.measures import PERCENT
@@ -21,34 +21,29 @@ def power_blocks(power: Entry) -> list[Block]:
 
 def _tables(power: Entry) -> Iterator[Block]:
     """Assumptions, and how precise that makes the study."""
-    rows = [(entry["what"], entry["outcome"], *_three(entry["range"])) for entry in power["seen"]]
-    if rows:
-        yield table(f"seen in the pilot {power['pilot']}", ("", "of", *WORLDS), rows, left=2)
+    seen = [(entry["what"], entry["outcome"], *_cells(entry["range"])) for entry in power["seen"]]
     assumed = [
-        (entry["name"], entry["words"], "stated" if entry["stated"] else "assumed", *_three(entry["values"]))
+        (entry["name"], entry["words"], "stated" if entry["stated"] else "assumed", *_cells(entry["values"]))
         for entry in power["assumptions"]
     ]
-    if assumed:
-        title = "assumptions: low, medium and high variance (--assume NAME=VALUE)"
-        yield table(title, ("", "", "", *WORLDS), assumed, left=3)
-    widths = [(entry["of"], _counted(entry), *_points(entry, entry["half_width"])) for entry in power["half_widths"]]
-    if widths:
-        yield table("expected margin of error (95 % intervals)", ("of", "counted", *WORLDS), widths, left=2)
+    widths = [(entry["of"], _counted(entry), *_cells(entry["half_width"], entry)) for entry in power["half_widths"]]
     smallest = [
-        (_between(entry), entry["note"] or _counted(entry), *_points(entry, entry["smallest"]))
+        (_between(entry), entry["note"] or _counted(entry), *_cells(entry["smallest"], entry))
         for entry in power["differences"]
     ]
-    if smallest:
-        title = f"minimum detectable difference ({100 * power['power']:.0f} % power)"
-        yield table(title, ("between", "counted", *WORLDS), smallest, left=2)
+    for title, columns, rows in (
+        (f"seen in the pilot {power['pilot']}", ("", "of"), seen),
+        ("assumptions: low, medium and high variance (--assume NAME=VALUE)", ("", "", ""), assumed),
+        ("expected margin of error (95 % intervals)", ("of", "counted"), widths),
+        (f"minimum detectable difference ({100 * power['power']:.0f} % power)", ("between", "counted"), smallest),
+    ):
+        if rows:
+            yield table(title, (*columns, *WORLDS), rows, left=len(columns))
 
 
-def _three(values: Sequence[float | None], digits: int = 3, unit: str = "") -> list[Cell]:
-    return [Number(value, digits, unit) for value in (values or (None,) * 3)]
-
-
-def _points(entry: Entry, values: Sequence[float | None]) -> list[Cell]:
-    return _three(values, entry["digits"], " points" if entry["unit"] == PERCENT else "")
+def _cells(values: Sequence[float | None], entry: Entry | None = None) -> list[Cell]:
+    unit = " points" if entry and entry["unit"] == PERCENT else ""
+    return [Number(value, entry["digits"] if entry else 3, unit) for value in (values or (None,) * 3)]
 
 
 def _counted(entry: Entry) -> str:
@@ -84,13 +79,10 @@ def _rows(entry: Entry) -> Iterator[tuple[Cell, ...]]:
     yield ("power as planned", *(Number(100 * chance, 0, " %") for chance in entry["power_as_planned"]))
     for key in dict.fromkeys(key for required in needed for key in required["set"] or ()):
         yield (key, *(f"{required['set'][key]:,}" if required["set"] else UNKNOWN for required in needed))
-    shown: dict[str, Callable[[Entry], str]] = {
-        "calls": lambda plan: f"{plan['calls']:,}",
-        "cost": lambda plan: money(plan["cost_usd"]),
-        "time live": lambda plan: span(plan["seconds_live"]) if plan["seconds_live"] >= 0.01 else "an instant",
-    }
-    for name, text in shown.items():
-        yield (name, *(UNKNOWN if required["calls"] is None else text(required) for required in needed))
+    bought = [required if required["calls"] is not None else None for required in needed]
+    yield ("calls", *(f"{plan['calls']:,}" if plan else UNKNOWN for plan in bought))
+    yield ("cost", *(money(plan["cost_usd"]) if plan else UNKNOWN for plan in bought))
+    yield ("time live", *(span(plan["seconds_live"]) if plan else UNKNOWN for plan in bought))
 
 
 def _notes(power: Entry) -> Iterator[Block]:
