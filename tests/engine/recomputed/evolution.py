@@ -1,0 +1,135 @@
+"""The statistics of an evolution from answers.csv and genomes.csv.
+
+No CSV file says which prompt is which finalist. The best seed prompt came about as a seed; a prompt of the random search does
+not stand in genomes.csv; the one that is left is the champion.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+from statsmodels.stats.proportion import proportion_confint
+
+from tests.engine.recomputed.estimators import LEVEL, paired, tested
+
+SEARCH, HELD_OUT = "search", "judge"
+MOST_HARD = 8
+
+
+def readable(answers: pandas.DataFrame) -> pandas.DataFrame:
+    """The answers that count: the call came back."""
+    return answers[answers["correct"].notna()]
+
+
+def recomputed(folder: Path) -> dict[str, Any]:
+    genomes = pandas.read_csv(folder / "genomes.csv").set_index("genome_id")
+    answers = pandas.read_csv(folder / "answers.csv")
+    held_out, search = (answers[answers["split"] == split] for split in (HELD_OUT, SEARCH))
+    roles = finalists(held_out, genomes)
+    scores = {role: by_problem(held_out, name) for role, name in roles.items()}
+    rows = {role: portrait(answers[answers["genome_id"] == name], genomes, name) for role, name in roles.items()}
+    rows["random_search"] |= difference(scores["champion"], scores["random_search"])
+    bred = search[search["genome_id"].isin(genomes.index)]
+    return {
+        **rows,
+        **difference(scores["champion"], scores["baseline"]),
+        "problems": problems(scores),
+        "genomes": {
+            "total": len(genomes),
+            "distinct_prompts": genomes["prompt"].nunique(),
+            "missing": float(bred["correct"].isna().mean()),
+        },
+    }
+
+
+def finalists(held_out: pandas.DataFrame, genomes: pandas.DataFrame) -> dict[str, str]:
+    """Role → genome."""
+    names = list(held_out["genome_id"].unique())
+    (by_chance,) = (name for name in names if name not in genomes.index)
+    searched = [name for name in names if name in genomes.index]
+    (seed,) = (name for name in searched if genomes.loc[name, "operator"] == "seed")
+    champion = next((name for name in searched if name != seed), seed)
+    return {"champion": champion, "baseline": seed, "random_search": by_chance}
+
+
+def by_problem(held_out: pandas.DataFrame, genome: str) -> pandas.Series:
+    """The share of right answers to each problem."""
+    own = readable(held_out[held_out["genome_id"] == genome])
+    return own.groupby("problem")["score"].mean()
+
+
+def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) -> dict[str, Any]:
+    """Of the answers of one prompt, in training and held out."""
+    search, held_out = (answers[answers["split"] == split] for split in (SEARCH, HELD_OUT))
+    came_back = search["correct"].dropna()
+    trained = {"accuracy": float(came_back.mean()), "missing": 1 - len(came_back) / len(search)}
+    row = {
+        "genome_id": name,
+        "generation": int(search["generation"].min()),
+        **accuracy(held_out),
+        **trained,
+        "components": {**trained, "replies": len(came_back)},
+        "models": {model: by_model(own, held_out) for model, own in search.groupby("model")},
+    }
+    if name in genomes.index:
+        own = genomes.loc[name]
+        row |= {column: own[column] for column in ("prompt", "operator", "fitness")}
+        row["components"] |= {"total": own["fitness"], "words": len(own["prompt"].split())}
+        row["length"] = {"words": len(own["prompt"].split())}
+        for model in row["models"].values():
+            model["fitness"] = own["fitness"]
+    return row
+
+
+def by_model(search: pandas.DataFrame, held_out: pandas.DataFrame) -> dict[str, Any]:
+    held = accuracy(held_out[held_out["model"] == search["model"].iloc[0]])
+    names = ("validation_accuracy", "validation_ci95")
+    return {"accuracy": float(search["correct"].mean()), **{name: held[name] for name in names}}
+
+
+def accuracy(answers: pandas.DataFrame) -> dict[str, Any]:
+    """Of one reply to each problem."""
+    known = readable(answers)
+    ends = proportion_confint(known["score"].sum(), len(known), alpha=1 - LEVEL, method="wilson")
+    return {
+        "validation_accuracy": float(known["score"].mean()),
+        "validation_ci95": list(ends),
+        "validation_problems": known["problem"].nunique(),
+        "validation_missing": 1 - len(known) / len(answers),
+    }
+
+
+def difference(first: pandas.Series, second: pandas.Series) -> dict[str, Any]:
+    """Problem by problem, of those that both answered."""
+    found = paired((first - second).dropna(), "talks")
+    p_value = found.p_value if tested("pairs", found.clusters) else None
+    better = None
+    if p_value is not None and p_value <= 1 - LEVEL and found.difference:
+        better = "champion" if found.difference > 0 else "baseline"
+    return {
+        "difference": found.difference,
+        "difference_ci95": found.interval,
+        "p_value": p_value,
+        "pairs": found.clusters,
+        "better": better,
+    }
+
+
+def problems(scores: dict[str, pandas.Series]) -> dict[str, Any]:
+    gaps = (scores["champion"] - scores["baseline"]).dropna()
+    right = pandas.DataFrame(scores).T.drop_duplicates().T.mean(axis=1)
+    hard = sorted((share, number) for number, share in right.items() if share < 1)[:MOST_HARD]
+    return {
+        "compared": len(gaps),
+        "won": list(gaps.index[gaps > 0]),
+        "lost": list(gaps.index[gaps < 0]),
+        "hardest": [
+            {
+                "problem": number,
+                "right": share,
+                "champion": scores["champion"].get(number),
+                "baseline": scores["baseline"].get(number),
+            }
+            for share, number in hard
+        ],
+    }

@@ -1,0 +1,51 @@
+"""Statistics as one flat table, so that two of them can be held against each other."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+NAMED_BY = (
+    ("agents", "measure", "estimand"),
+    ("outcome", "contrast"),
+    ("contrast",),
+    ("levels",),
+    ("value",),
+    ("agent",),
+    ("problem",),
+    ("generation",),
+    ("update",),
+)
+"""keys that name a row among the rows of a list"""
+
+
+def flat(node: Any, path: str = "") -> dict[str, Any]:
+    """By path, such as `agents.Ada.score_mean`."""
+    return dict(_leaves(node, path))
+
+
+def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            yield from _leaves(value, f"{path}.{name}" if path else str(name))
+    elif isinstance(node, list | tuple) and node and all(isinstance(row, Mapping) for row in node):
+        for place, row in enumerate(node):
+            yield from _leaves(row, f"{path}[{_name(row, place)}]")
+    else:
+        yield path, list(node) if isinstance(node, tuple) else node
+
+
+def _name(row: Mapping[str, Any], place: int) -> str:
+    keys = next((keys for keys in NAMED_BY if all(key in row for key in keys)), ())
+    return ", ".join(_words(row[key]) for key in keys) or str(place)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(map(str, value.values()))
+    return " – ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def is_figure(value: Any) -> bool:
+    """A number, or the two ends of an interval."""
+    if isinstance(value, list):
+        return len(value) == 2 and all(map(is_figure, value))
+    return isinstance(value, int | float) and not isinstance(value, bool)

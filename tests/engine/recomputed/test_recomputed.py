@@ -1,0 +1,139 @@
+"""What a referee does with a published study: recompute every figure of its statistics from the CSV files alone.
+
+The estimators are those of docs/statistics.md, by pandas, scipy and statsmodels. Figures that the CSV files cannot give are
+listed here with the reason.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.recomputed import design, evolution, mutation, secret_game, simulation
+from tests.engine.recomputed.figures import flat, is_figure
+from tests.engine.recomputed.studies import Published, publish
+
+GAME = {"pairs.*.missing": "who met in a conversation that failed"}
+SIMULATION = {
+    "combinations_possible": "entities that never took part",
+    "judgements.scale": "the scale is in the config",
+    "unsplit_scenes": "of narrated rounds",
+}
+EVOLUTION = {
+    "generations[*": "who lived in a generation",
+    "random_search.calls": "calls by search",
+    "baseline_calls": "calls by purpose",
+    "search_calls": "calls by purpose",
+    "calls_saved_by_racing": "a count of the search",
+    "rewrites": "a count of the search",
+    "random_search.fitness": "fitness of prompts of the random search",
+    "random_search.models.*.fitness": "fitness of prompts of the random search",
+    "random_search.components.total": "fitness of prompts of the random search",
+    "random_search.components.words": "prompts of the random search",
+    "random_search.length.words": "prompts of the random search",
+    "*.length.tokens": "an estimate before the run",
+    **{
+        f"*.components.{name}": "parts of the fitness"
+        for name in ("consistency", "diversity", "efficiency", "length_penalty", "tokens")
+    },
+}
+MUTATION = {
+    **{
+        f"updates[*].{name}": "when a step was taken"
+        for name in ("ended", "episodes", "error", "quartiles", "smoothed_ci95", "success_rate_ci95", "uses.*")
+    },
+    "baselines.random.updates[*": "updates of learners that ran beside",
+}
+DESIGN = {"outcomes.*.digits": "how it is shown", "batches_lacking": "the design is in the config"}
+
+
+@dataclass(frozen=True)
+class Case:
+    recompute: Callable[[Published], dict[str, Any]]
+    unknown: dict[str, str]
+    """figures that no CSV file gives, and what is not in these files"""
+    methods: frozenset[str] = frozenset()
+    """estimators of which the study has figures"""
+    shown: tuple[str, ...] = ()
+    """figures that are not zero, so that the study has lost calls and differences"""
+
+
+def of_game(published: Published) -> dict[str, Any]:
+    linked = any(agent.get("memory") == "long" for agent in published.config["agents"])
+    return secret_game.recomputed(published.folder, linked=linked)
+
+
+def of_simulation(published: Published) -> dict[str, Any]:
+    return simulation.recomputed(published.folder, scale_of(published))
+
+
+def of_design(published: Published, more: list[str]) -> dict[str, Any]:
+    scale = secret_game.POINTS if "secret_game" in published.config else scale_of(published)
+    return design.recomputed(published.folder, scale, published.config["design"]["hypotheses"], more)
+
+
+def scale_of(published: Published) -> tuple[float, float]:
+    low, high = published.config["simulation"]["judge"]["scale"]
+    return low, high
+
+
+AGENT_ADA = [f"{name} of Ada" for name in ("revealed", "obtained", "score")]
+CASES = {
+    "game": Case(
+        of_game,
+        GAME | {"missing.pairs.*": "who met in a conversation that failed"},
+        frozenset({"CR2", "MOVER", "Bonett–Price"}),
+        ("missing.conversations",),
+    ),
+    "few conversations": Case(of_game, GAME),
+    "linked games": Case(
+        of_game,
+        GAME | {"missing.pairs.*": "who met in a conversation that failed"},
+        frozenset({"clusters", "Bonett–Price"}),
+        ("missing.conversations", "verdicts.overall.missing"),
+    ),
+    "few games": Case(of_game, GAME),
+    "scenarios": Case(of_game, GAME, frozenset({"t", "MOVER", "Bonett–Price"})),
+    "simulation": Case(of_simulation, SIMULATION, shown=("missing.simulations", "missing.judgements")),
+    "evolution": Case(
+        lambda published: evolution.recomputed(published.folder), EVOLUTION, shown=("genomes.missing", "difference")
+    ),
+    "mutation": Case(
+        lambda published: mutation.recomputed(published.folder), MUTATION, shown=("heldout.missing", "masked_steps")
+    ),
+    "design of games": Case(partial(of_design, more=AGENT_ADA), DESIGN, frozenset({"t", "Bonett–Price"})),
+    "design of simulations": Case(
+        partial(of_design, more=["rating of Hypatia"]), DESIGN, frozenset({"jackknife", "Bonett–Price"})
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_csv_files_give_every_figure(name: str, tmp_path: Path) -> None:
+    case, published = CASES[name], publish(name, tmp_path)
+    reported, recomputed = flat(published.statistics), flat(case.recompute(published))
+    different = [
+        f"{path}: {value} from CSV, {reported.get(path)} reported"
+        for path, value in recomputed.items()
+        if not same(value, reported.get(path))
+    ]
+    assert not different, "\n".join(different)
+    left = [path for path, value in reported.items() if is_figure(value) and path not in recomputed]
+    assert not [path for path in left if not any(fits(pattern, path) for pattern in case.unknown)]
+    assert not [pattern for pattern in case.unknown if not any(fits(pattern, path) for path in left)]
+    assert {value for path, value in recomputed.items() if path.endswith(".method")} >= case.methods
+    assert all(recomputed[path] for path in case.shown)
+
+
+def same(ours: Any, told: Any) -> bool:
+    if is_figure(ours) and is_figure(told):
+        return bool(told == pytest.approx(ours, rel=1e-6, abs=1e-12))
+    return bool(ours == told)
+
+
+def fits(pattern: str, path: str) -> bool:
+    return bool(re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), path))
