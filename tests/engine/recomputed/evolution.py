@@ -17,8 +17,13 @@ MOST_HARD = 8
 
 
 def readable(answers: pandas.DataFrame) -> pandas.DataFrame:
-    """The answers that count: the call came back."""
+    """The answers that count on held-out problems: right or wrong."""
     return answers[answers["correct"].notna()]
+
+
+def missing(answers: pandas.DataFrame) -> float:
+    """The share of calls that did not come back."""
+    return float(answers["reply"].isna().mean())
 
 
 def recomputed(folder: Path) -> dict[str, Any]:
@@ -37,7 +42,7 @@ def recomputed(folder: Path) -> dict[str, Any]:
         "genomes": {
             "total": len(genomes),
             "distinct_prompts": genomes["prompt"].nunique(),
-            "missing": float(bred["correct"].isna().mean()),
+            "missing": missing(bred),
         },
     }
 
@@ -52,6 +57,11 @@ def finalists(held_out: pandas.DataFrame, genomes: pandas.DataFrame) -> dict[str
     return {"champion": champion, "baseline": seed, "random_search": by_chance}
 
 
+def training_scores(search: pandas.DataFrame) -> pandas.Series:
+    """Of replies that came back; one without a mark counts as not right."""
+    return search.loc[search["reply"].notna(), "score"].fillna(0.0)
+
+
 def by_problem(held_out: pandas.DataFrame, genome: str) -> pandas.Series:
     """The share of right answers to each problem."""
     own = readable(held_out[held_out["genome_id"] == genome])
@@ -61,8 +71,8 @@ def by_problem(held_out: pandas.DataFrame, genome: str) -> pandas.Series:
 def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) -> dict[str, Any]:
     """Of the answers of one prompt, in training and held out."""
     search, held_out = (answers[answers["split"] == split] for split in (SEARCH, HELD_OUT))
-    came_back = search["correct"].dropna()
-    trained = {"accuracy": float(came_back.mean()), "missing": 1 - len(came_back) / len(search)}
+    came_back = training_scores(search)
+    trained = {"accuracy": float(came_back.mean()), "missing": missing(search)}
     row = {
         "genome_id": name,
         "generation": int(search["generation"].min()),
@@ -84,7 +94,7 @@ def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) ->
 def by_model(search: pandas.DataFrame, held_out: pandas.DataFrame) -> dict[str, Any]:
     held = accuracy(held_out[held_out["model"] == search["model"].iloc[0]])
     names = ("validation_accuracy", "validation_ci95")
-    return {"accuracy": float(search["correct"].mean()), **{name: held[name] for name in names}}
+    return {"accuracy": float(training_scores(search).mean()), **{name: held[name] for name in names}}
 
 
 def accuracy(answers: pandas.DataFrame) -> dict[str, Any]:
@@ -95,7 +105,7 @@ def accuracy(answers: pandas.DataFrame) -> dict[str, Any]:
         "validation_accuracy": float(known["score"].mean()),
         "validation_ci95": list(ends),
         "validation_problems": known["problem"].nunique(),
-        "validation_missing": 1 - len(known) / len(answers),
+        "validation_missing": missing(answers),
     }
 
 
