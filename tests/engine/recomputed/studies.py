@@ -83,7 +83,7 @@ STUDIES = {
         "random_baseline = true\nrate_limit_per_minute = 0\n"
     ),
     "mutation": (
-        f'[batch]\nkind = "mutation"\nseed = 3\n{LIVE}[providers.simulated]\nfatal_rate = 0.01\n[mutation]\nnum_processes = 8\nnum_steps = 8\nnum_env_steps = 128\nrepeats = 1\n'
+        f'[batch]\nkind = "mutation"\nseed = 5\n{LIVE}[providers.simulated]\nfatal_rate = 0.01\n[mutation]\nnum_processes = 4\nnum_steps = 4\nnum_env_steps = 32\nrepeats = 1\n'
         'operators = ["noop", "simplify", "shorten", "ask_for_steps"]\n'
     ),
     "design of games": game("num_interactions = 12\n", "fatal_rate = 0.01")

@@ -60,6 +60,8 @@ class Case:
     """estimators of which the study has figures"""
     shown: tuple[str, ...] = ()
     """figures that are not zero, so that the study has lost calls and differences"""
+    below: tuple[str, ...] = ()
+    """figures below zero"""
 
 
 def of_game(published: Published) -> dict[str, Any]:
@@ -103,7 +105,10 @@ CASES = {
         lambda published: evolution.recomputed(published.folder), EVOLUTION, shown=("genomes.missing", "difference")
     ),
     "mutation": Case(
-        lambda published: mutation.recomputed(published.folder), MUTATION, shown=("heldout.missing", "masked_steps")
+        lambda published: mutation.recomputed(published.folder),
+        MUTATION,
+        shown=("heldout.missing", "masked_steps"),
+        below=("heldout.differences.best_constant.difference",),
     ),
     "design of games": Case(partial(of_design, more=AGENT_ADA), DESIGN, frozenset({"t", "Bonett–Price"})),
     "design of simulations": Case(
@@ -127,6 +132,7 @@ def test_the_csv_files_give_every_figure(name: str, tmp_path: Path) -> None:
     assert not [pattern for pattern in case.unknown if not any(fits(pattern, path) for path in left)]
     assert {value for path, value in recomputed.items() if path.endswith(".method")} >= case.methods
     assert all(recomputed[path] for path in case.shown)
+    assert all(recomputed[path] < 0 for path in case.below)
 
 
 def same(ours: Any, told: Any) -> bool:
