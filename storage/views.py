@@ -478,8 +478,8 @@ MEASURES = View(
         measure | text | `revealed`, `obtained` and `score` of a secret game, `rating` of a simulation, `score` of an answer,
             `reward` of an episode, `speaker_revealed` and the like of a branch, or a name of the study's own.
         value | real | The value; empty where it is missing.
-        cluster | text | Values with the same cluster are not independent: a game, a combination of entities, a problem, a
-            query, the conversation that a redraw continues.
+        cluster | text | Values with the same cluster may depend on each other: a game (only if memory or kept secrets link
+            its conversations), the entities in speaking order, a problem, a query, the conversation that a redraw continues.
         block | text | What was drawn for the unit: its scenario; empty where nothing was.
         missing | boolean | Whether it was to be measured and was not: the unit failed, or no clear answer came.
         """

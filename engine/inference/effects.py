@@ -58,6 +58,11 @@ class OutcomeTable:
     def columns(self, cells: Sequence[Cell]) -> list[int]:
         return [self.cells.index(cell) for cell in cells]
 
+    @property
+    def played(self) -> Array:
+        """By block: it was to have a value. Of one agent's outcome, conversations that nobody measured are others' own."""
+        return ~numpy.isnan(self.values).all(axis=1) if self.outcome.about else numpy.ones(len(self.values), dtype=bool)
+
     def matched(self, groups: Sequence[Sequence[Cell]]) -> bool:
         """Whether in each group the blocks are the same everywhere: the same met, over the same, in the same game where
         that counts."""
@@ -181,7 +186,7 @@ class Effect:
     number: int
     """of those units"""
     left_out: int
-    """blocks that some cell of the contrast lacks"""
+    """blocks in which some cell of the contrast has no value"""
     difference: float | None
     interval: Interval | None
     p_value: float | None
@@ -201,7 +206,7 @@ class CellMean:
     talks: int
     """or batches, of an outcome that is one number a batch"""
     missing: int
-    """that another cell has"""
+    """blocks without a value: failed here, or not planned or not begun"""
     mean: float | None
     interval: Interval | None
 
@@ -213,11 +218,12 @@ def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
 
 def _blocks(table: OutcomeTable, weighing: Weighing) -> tuple[Array, Array, int]:
     """The contrast in each block that has all its cells, which blocks those are, and how many lack some."""
-    values = table.values[:, table.columns(list(weighing.weights))]
-    present = ~numpy.isnan(values)
-    complete = present.all(axis=1)
+    columns = table.columns(list(weighing.weights))
+    values = table.values[:, columns]
+    complete = ~numpy.isnan(values).any(axis=1)
+    played = table.played & (table.game[:, columns] >= 0).any(axis=1)
     weights = numpy.array(list(weighing.weights.values()))
-    return values[complete] @ weights, complete, int((present.any(axis=1) & ~complete).sum())
+    return values[complete] @ weights, complete, int((played & ~complete).sum())
 
 
 def _over_replicates(table: OutcomeTable, weighing: Weighing) -> Effect:
@@ -322,7 +328,7 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
     (column,) = table.columns([cell])
     values = table.values[:, column]
     rows = ~numpy.isnan(values)
-    missing = int((~rows & ~numpy.isnan(table.values).all(axis=1)).sum())
+    missing = int((~rows & table.played).sum())
     present = values[rows]
     if not len(present):
         return CellMean(cell, 0, missing, None, None)

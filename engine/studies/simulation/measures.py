@@ -172,7 +172,8 @@ class SpeechTally:
             return None
         means = numpy.bincount(entity, values) / numpy.maximum(1, numpy.bincount(entity))
         rest, times = numpy.bincount(talk, values - means[entity]), numpy.bincount(talk)
-        return over_the_run((values.mean() + rest / numpy.maximum(1, times))[times > 0], scale)
+        run = over_the_run((values.mean() + rest / numpy.maximum(1, times))[times > 0], scale)
+        return run and {**run, "estimand": "conversations like these of these entities"}
 
     def distribution(self) -> dict[str, int]:
         """How often each rating was given."""

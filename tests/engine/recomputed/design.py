@@ -125,7 +125,7 @@ class Design:
             "p_value": found.p_value,
             "method": found.method,
             "number": found.clusters,
-            "left_out": int((table.notna().any(axis=1) & table.isna().any(axis=1)).sum()),
+            "left_out": int((self.played(outcome) & table.isna().any(axis=1)).sum()),
         }
 
     def estimated(self, outcome: str, differences: pandas.Series, weight: float) -> Contrast:
@@ -157,9 +157,14 @@ class Design:
         combinations = self.members.loc[values.index].map(";".join)
         return combinations if combinations.duplicated().any() else None
 
+    def played(self, outcome: str) -> pandas.Series:
+        """Conversations that were to have a value; of one participant, those that have one in any cell."""
+        table = self.table(outcome)
+        return table.notna().any(axis=1) if " of " in outcome else pandas.Series(True, table.index)
+
     def cells(self, outcome: str) -> list[dict[str, Any]]:
         table, scale = self.table(outcome), self.unit(outcome)
-        met = table.notna().any(axis=1)
+        met = self.played(outcome)
         rows = []
         for cell in product(*self.factors.values()):
             known = table[cell].dropna()
