@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.coding.statistics import LEAST_OF_AN_AGENT
-from tidepool.engine.reports.blocks import Block, Cell, Estimate, Number, Words, table
+from tidepool.engine.reports.blocks import Block, Cell, Estimate, Number, Words, listing, table
 
 METHOD = (
     "Weighted back to the batch. Limits of shares are Wilson's; joined by MOVER for corrected rates (post-stratified on the "
@@ -45,11 +45,8 @@ def _blocks(coded: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _coders(coded: Mapping[str, Any]) -> Iterator[Block]:
-    kinds = list(dict.fromkeys(code for row in coded["coders"].values() for code in row["codes"]))
-    rows: list[tuple[Cell, ...]] = [
-        (name, row["coded"], *(row["codes"].get(code, 0) for code in kinds)) for name, row in coded["coders"].items()
-    ]
-    yield table("coders", ("coder", "coded", *kinds), rows)
+    names = listing(f"{name} ({row['coded']:,} coded)" for name, row in coded["coders"].items())
+    yield Words(f"coders: {names}")
     if coded["agreement"]:
         pairs = [
             (" and ".join(row["coders"]), row["both"], Number(row["agree_percentage"]), Number(row["kappa"], 2))

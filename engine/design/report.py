@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.statistics import format_unaffected, study_outcomes
@@ -25,16 +25,13 @@ from tidepool.engine.reports.blocks import (
     Words,
     counted,
     listing,
-    money,
-    requests,
-    span,
     table,
     tested,
     text_of,
 )
 from tidepool.engine.reports.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
-from tidepool.engine.results.report import GOING_ON, failure_words, methods_or_warning, overview
+from tidepool.engine.results.report import facts, methods_or_warning, overview
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import statistics_of
 from tidepool.storage.file import reading
@@ -45,48 +42,73 @@ from tidepool.storage.studies import cells_of, find_study
 
 DIRECTIONS = {"less": " less", "greater": " greater", "two-sided": ""}
 MOST_EFFECTS = 10
-OUTCOMES_IN_A_TABLE = 2
 Entry = Mapping[str, Any]
-Marked = Sequence[tuple[str, str, Entry]]
-"""effects as H1, E1, …, each with the name of its outcome"""
+
+
+class Shown(NamedTuple):
+    """An effect as the report shows it."""
+
+    mark: str
+    """H1, H2, … of hypotheses, E1, E2, … of others"""
+    contrast: str
+    name: str
+    """of the outcome"""
+    outcome: Entry
+    entry: Entry
+
+    def estimate(self, unit: str = "") -> Estimate:
+        bounds = self.entry["difference_ci95"]
+        return Estimate(self.entry["difference"], _pair(bounds), self.outcome["digits"], unit, signed=True)
+
+    @property
+    def counted(self) -> str:
+        left_out = f", {self.entry['left_out']:,} left out" if self.entry["left_out"] else ""
+        return f"{self.entry['number']:,} {self.entry['units']}{left_out}" if self.entry["units"] else "–"
+
+
+def _shown(statistics: Mapping[str, Any]) -> tuple[list[Shown], list[Shown]]:
+    """What is confirmatory, and what is exploratory."""
+    outcomes, factors = statistics["outcomes"], statistics["factors"]
+    stated = [(entry["outcome"], entry) for entry in statistics["hypotheses"]]
+    others = [(name, entry) for name, outcome in outcomes.items() for entry in outcome["effects"]]
+    confirmatory, exploratory = (
+        [
+            Shown(f"{letter}{place}", _short(entry["contrast"], factors), name, outcomes[name], entry)
+            for place, (name, entry) in enumerate(family, 1)
+        ]
+        for letter, family in (("H", stated), ("E", others))
+    )
+    return confirmatory, exploratory
 
 
 def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     """`statistics` are those of `study_statistics`."""
-    outcomes = statistics["outcomes"]
-    if not outcomes:
+    if not statistics["outcomes"]:
         return [Words("Nothing to compare yet: no batch of this study has an outcome.", "quiet")]
-    stated = [(f"H{place}", entry["outcome"], entry) for place, entry in enumerate(statistics["hypotheses"], 1)]
-    effects = [(name, entry) for name, outcome in outcomes.items() for entry in outcome["effects"]]
-    others = [(f"E{place}", *effect) for place, effect in enumerate(effects, 1)]
-    known = [name for _, name, entry in (*stated, *others) if entry["difference"] is not None]
-    drawn = dict.fromkeys(name for _, name, _ in stated if name in known) or known[:1]
+    stated, others = _shown(statistics)
+    known = [effect for effect in (*stated, *others) if effect.entry["difference"] is not None]
+    drawn = dict.fromkeys(effect.name for effect in known if effect in stated) or [one.name for one in known[:1]]
     return [
         *(Words(format_unaffected(entry), "warning") for entry in statistics.get("ignored_by_simulation", ())),
         *_confirmatory(stated, statistics),
         *_cells(statistics),
-        *(_forest(name, [*stated, *others], statistics) for name in drawn),
-        *_exploratory(others, statistics),
+        *(_forest([effect for effect in known if effect.name == name]) for name in drawn),
+        *_exploratory(others),
+        *([Words(IN_STEP, "quiet")] if statistics["mode"] == "paired" else ()),
     ]
 
 
-def _confirmatory(stated: Marked, statistics: Mapping[str, Any]) -> Iterator[Block]:
+IN_STEP = "The factors went in step: steps differ in all of them at once, so no effect belongs to one factor alone."
+
+
+def _confirmatory(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Iterator[Block]:
     if trouble := statistics["hypotheses_trouble"]:
         yield Words(f"The hypotheses of this study cannot be read: {trouble}", "warning")
     if not stated:
         return
-    rows = [
-        (
-            f"{mark} {name}{DIRECTIONS[entry['direction']]}: {_short(entry['contrast'], statistics['factors'])}",
-            entry["verdict"],
-            _difference(entry, statistics["outcomes"][name]),
-            PValue(entry["p_value"]),
-            PValue(entry["p_value_holm"]),
-        )
-        for mark, name, entry in stated
-    ]
-    columns = ("hypothesis", "verdict", "difference (95 %)", "p", "p (Holm)")
-    yield _with_counts("confirmatory: hypotheses of the design", columns, rows, stated, first=len(rows))
+    heads = [f"{one.mark} {one.name}{DIRECTIONS[one.entry['direction']]}: {one.contrast}" for one in stated]
+    rows = [(head, one.entry["verdict"]) for head, one in zip(heads, stated, strict=True)]
+    yield _effects_table("confirmatory: hypotheses of the design", ("hypothesis", "verdict"), rows, stated)
     yield from _notes(stated)
     dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
     yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
@@ -95,32 +117,37 @@ def _confirmatory(stated: Marked, statistics: Mapping[str, Any]) -> Iterator[Blo
         yield Words(f"{message}: verdicts are so far those of a part of it.", "warning")
 
 
-def _notes(effects: Marked) -> Iterator[Words]:
+def _exploratory(others: Sequence[Shown]) -> Iterator[Block]:
+    """The clearest first."""
+    if others:
+        ranked = sorted(others, key=lambda one: 2.0 if one.entry["p_value"] is None else one.entry["p_value"])
+        rows = [(f"{one.mark} {one.contrast}", f"{one.name} {one.outcome['unit']}".strip()) for one in ranked]
+        yield _effects_table("exploratory: all other effects", ("effect", "on"), rows, ranked)
+        yield from _notes(others)
+        note = "One family: Holm's correction is over all of them. What looks large is a hypothesis for another study."
+        yield Words(note, "quiet")
+
+
+def _effects_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], effects: Sequence[Shown]) -> Block:
+    """What they count is in the title where it is the same for all."""
+    counts = [one.counted for one in effects]
+    alike = len(set(counts)) == 1
+    cells = [
+        (*row, one.estimate(), PValue(one.entry["p_value_holm"]), *(() if alike else (one.counted,)))
+        for row, one in zip(rows, effects, strict=True)
+    ]
+    columns = (*heads, "difference (95 %)", "p (Holm)", *(() if alike else ("n",)))
+    first = MOST_EFFECTS if effects[0].mark.startswith("E") else len(effects)
+    return table(f"{title}; n = {counts[0]}" if alike else title, columns, cells, left=2, first=first)
+
+
+def _notes(effects: Sequence[Shown]) -> Iterator[Words]:
     """Each note once, with the effects that it is about, where no verdict says it."""
     by_note: dict[str, list[str]] = {}
-    for mark, _, entry in effects:
-        if (note := entry.get("note")) and note != entry.get("verdict"):
-            by_note.setdefault(note, []).append(mark)
+    for one in effects:
+        if (note := one.entry.get("note")) and note != one.entry.get("verdict"):
+            by_note.setdefault(note, []).append(one.mark)
     yield from (Words(f"{listing(marks)}: {note}", "warning") for note, marks in by_note.items())
-
-
-def _with_counts(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], effects: Marked, first: int
-) -> Block:
-    """In the title where all effects count the same, else a column."""
-    counts = [_counted(entry) for *_, entry in effects]
-    if len(set(counts)) == 1:
-        return table(f"{title}; n = {counts[0]}", columns, rows, left=2, first=first)
-    return table(title, (*columns, "n"), [(*row, n) for row, n in zip(rows, counts, strict=True)], left=2, first=first)
-
-
-def _counted(entry: Entry) -> str:
-    left_out = f", {entry['left_out']:,} left out" if entry["left_out"] else ""
-    return f"{entry['number']:,} {entry['units']}{left_out}" if entry["units"] else "–"
-
-
-def _difference(entry: Entry, outcome: Entry, unit: str = "") -> Estimate:
-    return Estimate(entry["difference"], _pair(entry["difference_ci95"]), outcome["digits"], unit, signed=True)
 
 
 def _pair(bounds: Sequence[float] | None) -> tuple[float, float] | None:
@@ -128,48 +155,44 @@ def _pair(bounds: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    """Outcomes that the same conversations or batches have are in one table, side by side."""
-    tables: dict[tuple[tuple[int, int], ...], list[str]] = {}
-    for name, outcome in statistics["outcomes"].items():
-        counted = "talks" if outcome["per_talk"] else "batches"
-        tables.setdefault(tuple((cell[counted], cell["missing"]) for cell in outcome["cells"]), []).append(name)
-    factors = statistics["factors"]
-    for counts, names in tables.items():
-        missing = any(lost for _, lost in counts)
-        counted = "talks" if statistics["outcomes"][names[0]]["per_talk"] else "batches"
-        for part in (names[at : at + OUTCOMES_IN_A_TABLE] for at in range(0, len(names), OUTCOMES_IN_A_TABLE)):
-            outcomes = [statistics["outcomes"][name] for name in part]
-            rows = [
-                (
-                    *(_short(level, factors) for level in cells[0]["levels"].values()),
-                    *(count if missing else count[:1]),
-                    *(
-                        Estimate(cell["mean"], _pair(cell["ci95"]), one["digits"])
-                        for cell, one in zip(cells, outcomes, strict=True)
-                    ),
-                )
-                for count, *cells in zip(counts, *(one["cells"] for one in outcomes), strict=True)
-            ]
-            heads = [f"{name} {one['unit']}".strip() for name, one in zip(part, outcomes, strict=True)]
-            columns = (*factors, counted, *(["missing"] if missing else ()), *heads)
-            yield Words(f"{listing(one['words'] for one in outcomes)}, by cell", "strong")
-            yield table("", columns, rows, left=len(factors))
+    """Two outcomes side by side where they count the same."""
+    outcomes, factors = dict(statistics["outcomes"]), statistics["factors"]
+    while outcomes:
+        name = next(iter(outcomes))
+        counts = _counts(outcomes[name])
+        part = {one: outcomes.pop(one) for one in [one for one in outcomes if _counts(outcomes[one]) == counts][:2]}
+        rows = [
+            (
+                *(_short(level, factors) for level in cells[0]["levels"].values()),
+                count,
+                *(
+                    Estimate(cell["mean"], _pair(cell["ci95"]), one["digits"])
+                    for cell, one in zip(cells, part.values(), strict=True)
+                ),
+            )
+            for count, *cells in zip(counts, *(one["cells"] for one in part.values()), strict=True)
+        ]
+        heads = [f"{name} {one['unit']}".strip() for name, one in part.items()]
+        yield Words(f"{listing(one['words'] for one in part.values())}, by cell", "strong")
+        yield table("", (*factors, "n", *heads), rows, left=len(factors))
 
 
-def _forest(name: str, effects: Marked, statistics: Mapping[str, Any]) -> Block:
+def _counts(outcome: Entry) -> list[str]:
+    noun = "talks" if outcome["per_talk"] else "batches"
+    return [
+        f"{cell[noun]:,} {noun}" + f", {cell['missing']:,} missing" * bool(cell["missing"]) for cell in outcome["cells"]
+    ]
+
+
+def _forest(effects: Sequence[Shown]) -> Block:
     """Marks as in the tables: a figure has little room for names."""
     rows = [
-        (
-            f"{mark} {_short(entry['contrast'], statistics['factors'])}",
-            entry["difference"],
-            _pair(entry["difference_ci95"]),
-        )
-        for mark, of, entry in effects
-        if of == name and entry["difference"] is not None
+        (f"{one.mark} {one.contrast}", one.entry["difference"], _pair(one.entry["difference_ci95"])) for one in effects
     ]
-    legend = " H: hypothesis of the design, E: exploratory." if rows and rows[0][0].startswith("H") else ""
     note = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
-    return forest(f"effects on {name}{_in(statistics['outcomes'][name])}", rows, caption=note + legend)
+    legend = " H: hypothesis of the design, E: exploratory." if effects[0].mark.startswith("H") else ""
+    points = ", percentage points" if effects[0].outcome["unit"] == PERCENT else ""
+    return forest(f"effects on {effects[0].name}{points}", rows, caption=note + legend)
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
@@ -182,70 +205,18 @@ def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
     return contrast.replace(f"{providers.pop()}:", "") if len(providers) == 1 else contrast
 
 
-def _in(outcome: Entry) -> str:
-    return ", percentage points" if outcome["unit"] == PERCENT else ""
-
-
-def _exploratory(effects: Marked, statistics: Mapping[str, Any]) -> Iterator[Block]:
-    """The clearest first."""
-    if effects:
-        ranked = sorted(effects, key=lambda row: 2.0 if row[2]["p_value"] is None else row[2]["p_value"])
-        rows = [
-            (
-                f"{mark} {_short(entry['contrast'], statistics['factors'])}",
-                f"{name} {statistics['outcomes'][name]['unit']}".strip(),
-                _difference(entry, statistics["outcomes"][name]),
-                PValue(entry["p_value_holm"]),
-            )
-            for mark, name, entry in ranked
-        ]
-        columns = ("effect", "on", "difference (95 %)", "p (Holm)")
-        yield _with_counts("exploratory: all other effects", columns, rows, ranked, first=MOST_EFFECTS)
-        yield from _notes(effects)
-        note = "One family: Holm's correction is over all of them. What looks large is a hypothesis for another study."
-        yield Words(note, "quiet")
-    if statistics["mode"] == "paired":
-        yield Words(IN_STEP, "quiet")
-
-
-IN_STEP = "The factors went in step: steps differ in all of them at once, so no effect belongs to one factor alone."
-
-
 # -- the report --------------------------------------------------------------------------------------------------------
-
-
-MOST_CELLS = 40
 
 
 def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = True) -> Report:
     """Of a study's summary. Methods read the statistics of several cells."""
-    findings = (*_open_cells(summary), *study_blocks(summary["statistics"]))
+    findings = tuple(study_blocks(summary["statistics"]))
     paragraphs: tuple[Block, ...] = ()
     if methods:
         with reading(database) as connection:
             paragraphs = methods_or_warning(lambda: tuple(_methods(connection, summary)))
-    head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
+    head = overview(summary, [simulated_words(summary["roles"])], facts(summary))
     return Report(summary["name"], tuple(head), findings, paragraphs)
-
-
-def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    units, calls, design = summary["units"], summary["calls"], summary["design"]
-    reason = f" ({summary['reason']})" if summary["reason"] else ""
-    yield "state", f"{summary['status']}{reason} after {span(summary['seconds'])}, seed {design.get('seed')}"
-    yield "kind", f"{summary['kind'].replace('_', ' ')}, study {summary['study_id']}"
-    for factor in design.get("factors", []):
-        yield "factor", f"{factor['name']}: {', '.join(level['level'] for level in factor['levels'])}"
-    cells, replicates = len(summary["cells"]), design.get("replicates", 1)
-    yield "cells", f"{cells:,} batches, {replicates:,} replicate{'s' * (replicates != 1)} of each combination"
-    yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
-    yield "calls", requests(**calls)
-    yield from (("failed", failure_words(failure)) for failure in summary["failures"])
-    if summary["calls_saved"]:
-        yield "saved", f"{summary['calls_saved']:,} calls in all, by stopping when sure"
-    unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
-    yield "cost", f"{money(summary['cost_usd'])}{unpriced}"
-    if summary["status"] in GOING_ON:
-        yield GOING_ON[summary["status"]], f"tidepool --resume {summary['study_id']}"
 
 
 # -- how it was done -------------------------------------------------------------------------------------------
@@ -327,22 +298,10 @@ def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
         planned = dict.fromkeys(f"{own['total']:,}" for own in counts.values())
         yield f"Every cell has all of its planned {noun} ({listing(planned)})."
     if lacking := summary["statistics"].get("batches_lacking"):
-        yield f"{counted(lacking, 'planned batch', 'planned batches')} had not come to the end, or are not in this file."
-    effects = [*summary["statistics"]["hypotheses"], *_effects(summary["statistics"])]
-    if most := max((entry["left_out"] for entry in effects), default=0):
-        stated = [
-            f"{e['left_out']:,} from H{n}"
-            for n, e in enumerate(summary["statistics"]["hypotheses"], 1)
-            if e["left_out"]
-        ]
-        yield (
-            f"A block without a value in one of an effect's cells was left out of this effect: {most:,} at most"
-            f"{f' ({listing(stated)})' if stated else ''}."
-        )
-
-
-def _effects(statistics: Mapping[str, Any]) -> list[Entry]:
-    return [entry for outcome in statistics["outcomes"].values() for entry in outcome["effects"]]
+        yield f"{counted(lacking, 'planned batch', 'planned batches')} had not ended, or are not in this file."
+    effects = [one for family in _shown(summary["statistics"]) for one in family]
+    if left_out := [f"{one.entry['left_out']:,} from {one.mark}" for one in effects if one.entry["left_out"]]:
+        yield f"A block without a value in one of an effect's cells was left out of this effect: {listing(left_out)}."
 
 
 def _population(sections: Mapping[str, Any]) -> str:
@@ -360,29 +319,27 @@ def _population(sections: Mapping[str, Any]) -> str:
 
 
 def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
-    """Each hypothesis with its estimand, its effect on the outcome's own scale, and what became of it."""
-    stated = statistics["hypotheses"]
-    for place, entry in enumerate(stated, 1):
-        outcome = statistics["outcomes"][entry["outcome"]]
-        contrast = f"“{entry['contrast']}”{EXPECTED[entry['direction']]}"
-        yield f"H{place} (confirmatory) is about {outcome['words']}: {contrast}."
+    """Each hypothesis with its estimand, its effect on the outcome's own scale, and its verdict."""
+    stated, others = _shown(statistics)
+    for one in stated:
+        entry, unit = one.entry, one.outcome["unit"]
+        yield f"{one.mark} (confirmatory) is about {one.outcome['words']}: “{entry['contrast']}”{EXPECTED[entry['direction']]}."
         if entry["difference"] is None:
-            yield f"Result of H{place}: {entry['verdict']}."
+            yield f"Result of {one.mark}: {entry['verdict']}."
             continue
-        unit = " percentage points" if outcome["unit"] == PERCENT else outcome["unit"] and f" {outcome['unit']}"
+        effect = text_of(one.estimate(" percentage points" if unit == PERCENT else unit and f" {unit}"))
         units = "matched conversations" if entry["units"] == "talks" else entry["units"]
-        result = "" if entry["p_value"] is None else f", {tested(entry['p_value'], entry['p_value_holm'])}"
-        effect = text_of(_difference(entry, outcome, unit))
+        p_values = "" if entry["p_value"] is None else f", {tested(entry['p_value'], entry['p_value_holm'])}"
         yield (
-            f"It describes {entry.get('estimand') or 'this study'}{population}. Result of H{place}: {effect}, n = {entry['number']:,} "
-            f"{units}{result}: {entry['verdict']}."
+            f"It describes {entry.get('estimand') or 'this study'}{population}. Result of {one.mark}: {effect}, n = "
+            f"{entry['number']:,} {units}{p_values}: {entry['verdict']}."
         )
-    if any(entry["p_value"] is not None for entry in stated):
-        over = f"the {len(stated):,} hypotheses" if len(stated) > 1 else "the one hypothesis"
-        yield f"Holm's correction (Holm, 1979) is over {over}; a hypothesis with a direction was tested one-sided, at 5 %."
-    if effects := _effects(statistics):
+    if any(one.entry["p_value"] is not None for one in stated):
+        over = counted(len(stated), "hypothesis", "hypotheses")
+        yield f"Holm's correction (Holm, 1979) is over {over}; one with a direction was tested one-sided, at 5 %."
+    if others:
         yield (
-            f"{'All' if not stated else 'All other'} effects, {len(effects):,}, are exploratory: each level against the first of its factor, "
+            f"{'All' if not stated else 'All other'} effects, {len(others):,}, are exploratory: each level against the first of its factor, "
             "and interactions of two factors. They are one family, and their p-values are corrected over all of them (Holm, 1979)."
         )
     if statistics["mode"] == "paired":
@@ -391,7 +348,7 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
 
 def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float, float]]) -> Iterator[str]:
     """Only what was used."""
-    effects = [*statistics["hypotheses"], *_effects(statistics)]
+    effects = [one.entry for family in _shown(statistics) for one in family]
     units = {one for entry in effects if entry["units"] for one in str(entry["units"]).split(" and ")}
     if not units:
         return
@@ -402,38 +359,16 @@ def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float,
     yield from (words for name, words in BLOCKS.items() if name in units)
     methods = {entry.get("method") for entry in effects}
     if methods & {"t", "jackknife"}:
-        yield "Intervals are at 95 %, two-sided, and with tests of Student's distribution over these units."
+        yield "Intervals are two-sided at 95 % and, like the tests, by Student's distribution over these units."
     if "Bonett–Price" in methods:
         yield "Where few units differed between cells, one more of either sign was counted (Bonett and Price, 2012)."
-    shown = {name: one for name, one in statistics["outcomes"].items() if any(cell["ci95"] for cell in one["cells"])}
-    bounded = [
+    rates = [
         name
-        for name, one in shown.items()
-        if one["per_talk"] and math.isfinite(sum(map(abs, bounds.get(name, (math.inf,)))))
+        for name, one in statistics["outcomes"].items()
+        if one["per_talk"] and math.inf not in bounds.get(name, (math.inf,))
     ]
-    if bounded and "entities" not in units:
+    if rates and "entities" not in units:
         yield (
-            f"Means of cells ({listing(bounded)}) have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of "
+            f"Means of cells ({listing(rates)}) have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of "
             "values that their variance over clusters gives."
         )
-
-
-# -- its cells -------------------------------------------------------------------------------------------------
-
-
-def _open_cells(summary: Mapping[str, Any]) -> Iterator[Block]:
-    factors = [factor["name"] for factor in summary["design"].get("factors", [])]
-    rows = [
-        (
-            cell["batch_id"],
-            *(cell["levels"].get(name, "") for name in factors),
-            f"{cell['replicate']}",
-            cell["status"],
-            f"{cell['units']['completed']:,}/{cell['units']['total']:,}",
-            money(cell["cost_usd"]),
-        )
-        for cell in summary["cells"]
-    ]
-    if any(cell["status"] != "completed" for cell in summary["cells"]):
-        columns = ("batch", *factors, "replicate", "state", "units", "cost")
-        yield table("cells", columns, rows, left=len(factors) + 3, first=MOST_CELLS)

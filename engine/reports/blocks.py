@@ -174,7 +174,6 @@ class Number:
     value: float | None
     digits: int = 1
     unit: str = ""
-    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +214,8 @@ def text_of(cell: Cell) -> str:
     match cell:
         case int():
             return f"{cell:,}"
-        case Number(value, digits, unit, signed):
-            return number(value, digits, unit, signed=signed)
+        case Number(value, digits, unit):
+            return number(value, digits, unit)
         case Estimate(value, bounds, digits, _, signed):
             known = value is not None and bounds is not None
             return f"{cell.value_text} ({interval(bounds, digits, signed=signed)})" if known else cell.value_text
@@ -371,9 +370,6 @@ def series_of(name: str, estimates: Sequence[Estimate], colour: str = "") -> Ser
     return Series(name, values, colour=colour, intervals=intervals)
 
 
-MOST_POINTS = 400
-
-
 def line(
     name: str,
     xs: Sequence[float],
@@ -381,13 +377,8 @@ def line(
     colour: str = "",
     intervals: Sequence[Interval | None] = (),
 ) -> Series:
-    """A curve with its band, thinned to what a terminal can show; the highest of each stretch stays."""
-    step = max(1, len(xs) // MOST_POINTS)
-    picked: Sequence[int] = range(len(xs))
-    if step > 1:
-        picked = [max(range(i, min(i + step, len(xs))), key=lambda j: ys[j] or 0.0) for i in range(0, len(xs), step)]
-    band = tuple(intervals[i] for i in picked) if any(intervals) else ()
-    return Series(name, tuple(ys[i] for i in picked), tuple(float(xs[i]) for i in picked), colour, band)
+    """A curve with its band."""
+    return Series(name, tuple(ys), tuple(map(float, xs)), colour, tuple(intervals) if any(intervals) else ())
 
 
 # -- JSON ----------------------------------------------------------------------------------------------------

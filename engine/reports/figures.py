@@ -179,19 +179,6 @@ Row = tuple[str, float, tuple[float, float] | None]
 """a label, a difference, its interval"""
 
 
-def against_the_first(
-    differences: Sequence[Mapping[str, Any]], ids: Sequence[str], scale: float = 1.0, unit: str = ""
-) -> Iterator[Figure]:
-    """Of pairs of batches, one figure for each measure; `scale` makes per cent of shares."""
-    rows: dict[str, list[Row]] = {}
-    for gap in differences:
-        first, second = (ids.index(batch) + 1 for batch in gap["batches"])
-        if first == 1:
-            rows.setdefault(gap["measure"], []).append((f"#{second} − #1", *scaled_gap(gap, -scale)))
-    for measure, measure_rows in rows.items():
-        yield forest(f"difference from #1: {measure}{unit}", measure_rows)
-
-
 def scaled_gap(gap: Mapping[str, Any], by: float) -> tuple[float, tuple[float, float] | None]:
     """A difference and its interval; where `by` is below zero, the second less the first."""
     bounds = gap["difference_ci95"]

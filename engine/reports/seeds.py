@@ -25,7 +25,7 @@ from tidepool.engine.reports.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.reports.figures import Row, forest, scaled_gap
+from tidepool.engine.reports.figures import scaled_gap
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 
@@ -222,17 +222,12 @@ def _curve(label: str, runs: Sequence[Mapping[int, float]]) -> Series | None:
 
 
 def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[Block]:
-    rows: list[Row] = []
     for row in differences:
         first, second = row["groups"]
-        second = runs.baselines.get(second, second)
         difference, bounds = scaled_gap(row, runs.scale)
-        rows.append((f"{first} − {second}", difference, bounds))
         gap = text_of(Estimate(difference, bounds, runs.digits, signed=True))
-        message = f"{first} against {second}, {counted(len(row['seeds']), 'seed')}: {gap}, {row['verdict']}"
-        yield Words(message, "warning" if row["verdict"].startswith("worse") else "plain")
-    if rows:
-        yield forest(f"differences over seeds: {runs.unit}", rows)
+        against = f"{first} against {runs.baselines.get(second, second)}, {counted(len(row['seeds']), 'seed')}"
+        yield Words(f"{against}: {gap}, {row['verdict']}", "warning" if row["verdict"].startswith("worse") else "plain")
     yield Words(
         f"Runs are compared seed by seed: Student's 95 % intervals and tests, with Holm's correction over all of these differences. A "
         f"verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",

@@ -24,7 +24,6 @@ from tidepool.engine.reports.blocks import (
     tested,
     text_of,
 )
-from tidepool.engine.reports.figures import against_the_first
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.results import flat
@@ -91,7 +90,7 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
         return [*blocks, *own_blocks]
     ids = [batch["batch_id"] for batch in batches]
     extra_blocks = (Words(_format_difference(difference, ids)) for difference in differences)
-    return [*blocks, *_figures(batches), *against_the_first(differences, ids), *extra_blocks]
+    return [*blocks, *_figures(batches), *extra_blocks]
 
 
 def _simulated(batches: Summaries) -> Iterator[str]:

@@ -232,7 +232,7 @@ def _missing(summary: Summary) -> Iterator[str]:
     ]
     if reasons:
         yield f"Failures had these reasons: {'; '.join(reasons)}."
-    problems = [item.format(replies[name]) for name, item in _ODD.items() if replies[name]]
+    problems = [item.format(replies[name]) for name, item in ODD.items() if replies[name]]
     if calls["failed"]:
         problems.insert(0, f"{calls['failed']:,} failed after all retries")
     if problems:
@@ -241,10 +241,12 @@ def _missing(summary: Summary) -> Iterator[str]:
         yield "No request failed, and no reply was cut or unusable."
 
 
-_ODD = {
-    "unusable": "{:,} had an attempt that may have been billed without a usable reply (empty, filtered, interrupted or lost)",
-    "cut": "{:,} got a reply that was cut at its length limit and used as it was",
+ODD = {
+    "unusable": "{:,} without a usable reply at first, possibly billed",
+    "cut": "{:,} cut at their length limit",
+    "usage_missing": "{:,} without token counts: the maximum is assumed",
 }
+"""replies that something is odd about"""
 
 
 def _coding(coding: Any) -> Iterator[str]:

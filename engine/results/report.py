@@ -12,6 +12,7 @@ from tidepool.engine.reports.blocks import (
     Estimate,
     Report,
     Words,
+    counted,
     in_flight,
     judge_notes,
     money,
@@ -23,7 +24,7 @@ from tidepool.engine.reports.blocks import (
     text_of,
 )
 from tidepool.engine.reports.figures import assign_places
-from tidepool.engine.results.methods import methods_of
+from tidepool.engine.results.methods import ODD, methods_of
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.runtime.stop_results import stopping_blocks
 from tidepool.storage.batches import find_batch
@@ -49,7 +50,7 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
         config = StoredConfig(batch["config"])
         paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *shown_findings)
-    head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
+    head = overview(summary, [simulated_words(summary["roles"])], facts(summary))
     return Report(summary["name"], tuple(head), shown, paragraphs)
 
 
@@ -115,14 +116,23 @@ def failure_words(failure: Mapping[str, Any]) -> str:
     return f"{counts}: {reason} (first: unit {failure['first']:,}{batch})"
 
 
-def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
-    units, calls, tokens = summary["units"], summary["calls"], summary["tokens"]
-    paused = " (paused)" if summary["paused"] else ""
+def facts(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Of a batch or a study."""
+    units, calls, tokens, design = summary["units"], summary["calls"], summary["tokens"], summary.get("design", {})
+    noun = "study" if "study_id" in summary else "batch"
+    identity = summary[f"{noun}_id"]
+    paused = " (paused)" if summary.get("paused") else ""
     reason = f" ({summary['reason']})" if summary["reason"] else ""
-    yield "state", f"{summary['status']}{paused}{reason} after {span(summary['seconds'])}, seed {summary['seed']}"
-    yield "kind", f"{summary['kind'].replace('_', ' ')}, batch {summary['batch_id']}"
-    if (origin := summary["origin"]) is not None:
+    seed = summary.get("seed", design.get("seed"))
+    yield "state", f"{summary['status']}{paused}{reason} after {span(summary['seconds'])}, seed {seed}"
+    yield "kind", f"{summary['kind'].replace('_', ' ')}, {noun} {identity}"
+    if origin := summary.get("origin"):
         yield "origin", f"branched off batch {origin['batch_id']} at {origin['at']}"
+    for factor in design.get("factors", ()):
+        yield "factor", f"{factor['name']}: {', '.join(level['level'] for level in factor['levels'])}"
+    if noun == "study":
+        replicates = counted(design.get("replicates", 1), "replicate")
+        yield "cells", f"{len(summary['cells']):,} batches, {replicates} of each combination"
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
     yield "calls", requests(**calls)
     if problems := ", ".join(
@@ -130,9 +140,11 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     ):
         yield "replies", problems
     yield from (("failed", failure_words(failure)) for failure in summary["failures"])
-    for job in summary["provider_batches"]:
+    for job in summary.get("provider_batches", ()):
         where = f"{job['provider']} {job['id'] or '(being created)'}"
         yield "waits", f"for {job['calls']:,} calls at {where}: {job['state']}, {span(job['seconds'])} so far"
+    if saved := summary.get("calls_saved"):
+        yield "saved", f"{saved:,} calls in all, by stopping when sure"
     unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
     yield "cost", f"{money(summary['cost_usd'])}{unpriced}, {tokens['input']:,} tokens in, {tokens['output']:,} out"
     if tokens["reasoning"]:
@@ -140,16 +152,12 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     for served in summary["served_models"][:MOST_SERVED]:
         if served["model"].partition(":")[2] != served["served"]:
             yield "served", f"{served['model']} by {served['served']} ({served['replies']:,} replies)"
-    yield "speed", _speed(summary["performance"])
+    if performance := summary.get("performance"):
+        yield "speed", _speed(performance)
     if summary["status"] in GOING_ON:
-        yield GOING_ON[summary["status"]], f"tidepool --resume {summary['batch_id']}"
+        yield GOING_ON[summary["status"]], f"tidepool --resume {identity}"
 
 
-ODD = {
-    "cut": "{:,} cut at their length limit",
-    "unusable": "{:,} paid for, or maybe, and no answers",
-    "usage_missing": "{:,} without believable usage, counted at their worst",
-}
 MOST_SERVED = 20
 
 

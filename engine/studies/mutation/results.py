@@ -230,21 +230,19 @@ def _learning(stats: MutationStatistics) -> Iterator[Block]:
 
 def _operators(stats: MutationStatistics) -> Iterator[Block]:
     """How often each operator was played, at first and in the end, and what it brought."""
-    total = sum(row.uses for row in stats.operators.values())
-    if not total:
+    if not any(row.uses for row in stats.operators.values()):
         return
     ends = [update.uses for update in (*stats.updates[:1], *stats.updates[-1:])] or [{}, {}]
     rows: list[tuple[Cell, ...]] = [
         (
             name,
             row.uses,
-            _percent(row.uses, total),
             *(_percent(uses.get(name, 0), sum(uses.values())) for uses in ends),
             Number(row.mean_reward, 3),
         )
         for name, row in stats.operators.items()
     ]
-    yield table("operators", ("operator", "uses", "share", "at first", "at last", "mean reward"), rows)
+    yield table("operators", ("operator", "uses", "share at first", "at last", "mean reward"), rows)
 
 
 def _percent(count: int, total: int) -> Number:
