@@ -120,7 +120,7 @@ EVOLUTION = Kind(
     roles={"model": "solver", "models": "solver", "mutator": "rewriter", "judge": "judge"},
     idle_roles=lambda section: (
         *(("mutator",) if section.get("strategy") == "random" else ()),
-        *(() if section.get("task") == "judge" and not section.get("scorer") else ("judge",)),
+        *(() if "judge" in (section.get("task"), section.get("unclear")) and not section.get("scorer") else ("judge",)),
     ),
 )
 MUTATION = Kind(

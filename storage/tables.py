@@ -422,10 +422,10 @@ class Answer(SQLModel, table=True):
     extracted: str | None = Field(default=None, sa_type=Text)
     """None: no answer could be read from the reply, or there was none"""
     correct: bool | None = None
-    """None: the call failed"""
+    """None: no answer could be read from the reply, or the call failed"""
     score: float | None = None
     details: str | None = Field(default=None, sa_type=Text)
-    """further metrics of a scorer, as JSON"""
+    """as JSON: why there is no mark, and further metrics of a scorer"""
 
 
 class Code(SQLModel, table=True):

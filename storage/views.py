@@ -431,7 +431,7 @@ ANSWERS = View(
         gold | text | The right answer.
         reply | text | What the model said; empty: the call failed.
         extracted | text | The answer as it was read from the reply; empty: none was found.
-        correct | boolean | Whether it is right; empty: the call failed.
+        correct | boolean | Whether it is right; empty: no answer could be read from the reply, or the call failed.
         score | real | What the scorer gave.
         finish_reason | text | Why the reply ended, as in `messages`.
         split | text | What its problem is for: prompts are bred by `search` and judged by `judge`.

@@ -140,7 +140,7 @@ def _share(expected: str | None, reply: str) -> float:
     if not expected:
         return min(1.0, len(reply_words) / _FULL)
     if len(expected.split()) <= _SHORT:
-        return float(match(reply, expected).correct)
+        return match(reply, expected).worth
     wanted = set(words_of(expected)) - FUNCTION_WORDS
     return len(wanted & reply_words) / len(wanted) if wanted else 0.0
 

@@ -14,8 +14,9 @@ from zlib import crc32
 
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, mix, texts
-from tidepool.engine.simulated.landscape import chance, habit, in_pairs, is_flat, read_prompt
+from tidepool.engine.simulated.landscape import SILENT_WITH_FORMAT, chance, habit, in_pairs, is_flat, read_prompt
 from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
+from tidepool.engine.studies.evolution.tasks.task import FORM
 
 KIND, LEVEL = "logic", 3
 """as the landscape has them"""
@@ -119,27 +120,35 @@ _SLIPS = (1, -1, 2, -2, 10, -10, 3, 5, -3, 100, 9, -9)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+_FORGETS = 50
+"""one reply in so many does not have the form that it was asked for"""
+
+
 def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    question, instructions = _split_text(messages[-1].text if messages else "")
+    text, asked, _ = (messages[-1].text if messages else "").partition(f"\n\n{FORM}")
+    question, instructions = _split_text(text)
     system = f"{system}\n{instructions}".strip() if instructions else system
     dice = mix(seed)
+    form = ("line" if mix(~seed) % _FORGETS else "words") if asked else ""
     known = recognise(question) or read_options(question)
     if known is None:
         if (written := _explain(model_name, system, question, seed)) is not None:
             return written
-        return SimulatedReply(
-            f"{_OPENINGS[dice % 5]} I go by the numbers given.\n#### {_guess(question, dice)}", "guess"
-        )
+        ending = _ending(_guess(question, dice), form, 1)
+        return SimulatedReply(f"{_OPENINGS[dice % 5]} I go by the numbers given.\n{ending}", "guess")
     right, silent = _chance(model_name, system, known.kind, known.level)
+    if asked:  # the message asks for an answer, whatever the prompt does
+        right, silent = right / (1 - silent) * (1 - SILENT_WITH_FORMAT), SILENT_WITH_FORMAT
     draw = (dice >> 11) * 2.0**-53
     dice = mix(dice)
     if draw < right:
-        return SimulatedReply(_reply(model_name, system, known, known.worked.answer, dice), "right")
+        return SimulatedReply(_reply(model_name, system, known, known.worked.answer, dice, form), "right")
     if draw < right + silent:
         return SimulatedReply(_SILENCE[dice % 3], "silent")
     if (spoilt := habit(model_name, system, known.kind)) and draw < right / (1 - spoilt) + silent:
-        return SimulatedReply(_reply(model_name, system, known, in_pairs(known.worked.answer), dice, " pairs"), "pairs")
-    return SimulatedReply(_reply(model_name, system, known, _mistake(known, dice >> 8), dice), "wrong")
+        pairs = f"{in_pairs(known.worked.answer)} pairs"
+        return SimulatedReply(_reply(model_name, system, known, pairs, dice, form), "pairs")
+    return SimulatedReply(_reply(model_name, system, known, _mistake(known, dice >> 8), dice, form), "wrong")
 
 
 _chance = lru_cache(maxsize=32768)(chance)
@@ -158,15 +167,21 @@ def _split_text(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int, unit: str = "") -> str:
-    style = _style(model_name, system)
-    closing = f"{_CLOSINGS[dice % 5]} {answer}{unit}." if style != "brief" else ""
-    ending = f"#### {answer}{unit}" if dice & 96 else f"So the answer is {answer}{unit}."
+def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int, form: str) -> str:
+    style, ending = _style(model_name, system), _ending(answer, form, dice & 96)
+    closing = f"{_CLOSINGS[dice % 5]} {answer}." if style != "brief" else ""
     if style == "brief":
         return f"{known.worked.working}\n{ending}"
     opening = _OPENINGS[(dice >> 16) % 5]
     extra = {"steps": _STEPS, "checked": f"{_STEPS} {_CHECK}"}.get(style, "")
     return f"{opening} {known.worked.working} {closing} {extra}\n{ending}"
+
+
+def _ending(answer: str, form: str, marked: int) -> str:
+    """`form`: line, as the message asked; words, although it asked; empty: it asked for none."""
+    if form:
+        return f"Answer: {answer}" if form == "line" else f"So it is {answer}."
+    return f"#### {answer}" if marked else f"So the answer is {answer}."
 
 
 @lru_cache(maxsize=8192)

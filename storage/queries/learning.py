@@ -96,11 +96,12 @@ def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[in
 
 SPLITS = ("judge", "search")
 """parts of the problems, in the order in which they are told"""
-GRADES = ("wrong", "missing", "right")
-"""likewise: missing is an answer whose call failed"""
+GRADES = ("wrong", "unclear", "missing", "right")
+"""likewise: unclear is a reply without a readable answer, missing one whose call or mark failed"""
 
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
-    a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
+    a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong'
+    ELSE iif(a.details LIKE '{"unclear"%', 'unclear', 'missing') END AS grade
     FROM answer a WHERE a.unit_id BETWEEN :first AND :last"""
 _IN_ORDER = _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN")
 """The rows of a batch lie together: reading them in their order takes a third of looking them up by the index."""

@@ -142,6 +142,8 @@ def _evolution(rng: Random) -> Data:
         "stagnation": rng.choice((0, 3, 20)),
         "max_calls": rng.choice((0, 0, 0, 300)),
         "task": rng.choice(("auto", "auto", "judge")),
+        "answer_form": rng.choice(("line", "line", "any")),
+        "unclear": rng.choice(("missing", "missing", "judge")),
         "judge": "simulated:judge",
         **_reasoning(rng),
     }

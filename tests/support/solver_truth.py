@@ -1,4 +1,4 @@
-"""The exact accuracy of a prompt on the simulated solver's landscape."""
+"""The exact accuracy of a prompt on the simulated solver's landscape, among replies with an answer."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from tidepool.engine.studies.evolution.problems.problem_set import recognise
 
 
 def true_accuracy(prompt: str, questions: Iterable[str], model_name: str = "solver") -> float:
-    """The exact share of right answers this prompt brings on average; only for built-in questions."""
+    """The exact share of right ones among the answers this prompt brings, on average; only for built-in questions."""
     chances = [_chance_of(model_name, prompt, question) for question in questions]
     return sum(chances) / len(chances)
 
@@ -16,4 +16,5 @@ def _chance_of(model_name: str, prompt: str, question: str) -> float:
     known = recognise(question)
     if known is None:
         raise ValueError(f"the simulated solver does not know this kind of question: {question[:80]!r}")
-    return chance(model_name, prompt, known.kind, known.level)[0]
+    right, silent = chance(model_name, prompt, known.kind, known.level)
+    return right / (1 - silent)

@@ -160,6 +160,7 @@ class Answers(TranscriptSource):
     shows: ClassVar[Mapping[str, str]] = {
         "any": "all answers",
         "wrong": "wrong",
+        "unclear": "unclear",
         "missing": "missing",
         "right": "right",
     }
@@ -197,7 +198,7 @@ class Answers(TranscriptSource):
     def row(self, number: int, head_and_role: tuple[AnswerHead, str | None]) -> list[Piece]:
         head, role = head_and_role
         mark, style = GRADES[head.grade]
-        extracted = "missing" if head.grade == "missing" else one_line(head.extracted or "no answer")
+        extracted = one_line(head.extracted or head.grade)
         gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
         return [
             (f" {mark} ", style),

@@ -19,7 +19,7 @@ from tidepool.tui.drawing.text import Piece, marked, one_line, plain, wrapped
 
 Span = tuple[int, int, str]
 NOBODY: Mapping[str, int] = {}
-GRADES = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("■", "done")}
+GRADES = {"wrong": ("×", "failed"), "unclear": ("?", "retried"), "missing": ("–", "retried"), "right": ("■", "done")}
 ENDINGS = {
     "success": "ended well",
     "length": "its length was used up",

@@ -105,8 +105,14 @@ class EvolutionSettings(Section):
     task: Literal["auto", "number", "choice", "label", "text", "judge"] = Field(default="auto", title="Kind of answer")
     """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text
     | judge (anything: a model marks it by a rubric)"""
+    answer_form: Literal["line", "any"] = Field(default="line", title="Form of the answer")
+    """line: every message ends with a sentence that asks for a line "Answer: …", and only a marked answer is read | any: nothing is
+    asked for, and free replies are read by rules"""
+    unclear: Literal["missing", "judge"] = Field(default="missing", title="Unclear replies")
+    """replies without a readable answer: missing (on held-out problems neither right nor wrong, but bounded) | judge (the model in
+    judge marks them)"""
     judge: ModelName = Field(default="simulated:judge", title="Judging model")
-    """who marks replies where task = "judge"; must be written like the mutator"""
+    """who marks replies where task = "judge", and unclear ones where unclear = "judge"; must be written like the mutator"""
     rubric: str = Field(default="", max_length=ceilings.TEXT)
     """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
     labels: list[Text] = Field(default_factory=list, examples=[["yes", "no"]], max_length=100)
@@ -189,9 +195,18 @@ class EvolutionSettings(Section):
         """A model marks the replies."""
         return self.task == "judge" and not self.scorer
 
-    def calls_of_problem(self) -> int:
-        """To all solvers, and to the judge of what they say."""
-        return self.samples * len(self.solvers()) * (2 if self.judged else 1)
+    @property
+    def asks_form(self) -> bool:
+        return self.answer_form == "line" and self.task != "judge" and not self.scorer
+
+    @property
+    def judges_unclear(self) -> bool:
+        """A model marks the replies from which no answer can be read."""
+        return self.unclear == "judge" and self.task != "judge" and not self.scorer
+
+    def calls_of_problem(self, *, most: bool = False) -> int:
+        """To all solvers, and to the judge of what they say. `most`: no reply can be read."""
+        return self.samples * len(self.solvers()) * (2 if self.judged or (most and self.judges_unclear) else 1)
 
 
 class Evolution(EvolutionSettings, Study):

@@ -255,7 +255,7 @@ class Evaluator:
         settings = self.settings
         if rule := stopped_by(self.history, settings.target_fitness, settings.max_generations, settings.stagnation):
             return rule
-        next_calls = self.calls_of_generation(settings.population_size, settings.population_size)
+        next_calls = self.calls_of_generation(settings.population_size, settings.population_size, most=True)
         return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None
 
     def scores(self, genomes: Sequence[Genome]) -> list[float]:
@@ -273,9 +273,9 @@ class Evaluator:
         self.stream("order", generation).shuffle(order)
         return order
 
-    def calls_of_generation(self, genomes: int, rewrites: int) -> int:
+    def calls_of_generation(self, genomes: int, rewrites: int, *, most: bool = False) -> int:
         """What a generation of so many new genomes takes."""
-        return self.grader.calls_for(calls_in(self._rungs(genomes))) + rewrites
+        return self.grader.calls_for(calls_in(self._rungs(genomes)), most=most) + rewrites
 
     def fork(self, letter: str) -> "Evaluator":
         """Another search from the same judged seeds, which it has paid for too."""
@@ -317,18 +317,18 @@ class Evaluator:
 
     async def _race(self, entrants: list[Candidate], generation: int) -> None:
         order = self.order(generation)
-        racing = list(range(len(entrants)))
-        before = self.calls
+        racing, asked = list(range(len(entrants))), 0
         for rung in self._rungs(len(entrants)) if entrants else ():
             places = order[rung.start : rung.end]
             await self.evaluate([(entrants[index], places) for index in racing], rung.look)
+            asked += len(racing) * len(places)
             remaining = survivors({index: entrants[index].total for index in racing}, rung.keep)
             for index in set(racing) - set(remaining):
                 self.close(entrants[index])
             racing = remaining
         for index in racing:
             self.close(entrants[index])
-        self.calls_saved += self.grader.calls_for(len(self.problems) * len(entrants)) - (self.calls - before)
+        self.calls_saved += self.grader.calls_for(len(self.problems) * len(entrants) - asked)
 
     async def evaluate(self, assignments: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
         """Contenders meet problems, each its own: one wave."""
@@ -351,6 +351,7 @@ class Evaluator:
             candidate.problems_done += 0 if look else len(places)
             candidate.looked_again |= bool(look)
         self.calls += self.grader.calls_for(sum(len(places) for _, places in assignments))
+        self.calls += self.grader.unclear_judged(marked)
         return marked
 
     def _rungs(self, genomes: int) -> tuple[Rung, ...]:

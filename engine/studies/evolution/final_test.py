@@ -4,28 +4,28 @@
    and whoever is only compared with what that leaves looks better than he is.
 2. `examine` asks the finalists the held-out problems, and `compare` tests the difference.
 
-The interval of answers that are right or wrong is Wilson's. With several samples a problem, the number of independent replies
-it may count is estimated from the spread between problems and never exceeds the replies. Graded scores have Student's interval
-over problems. Two prompts are compared problem by problem, with Student's interval, or Bonett and Price's where few differ.
+The interval of answers that are right or wrong is Wilson's; with several replies a problem it is that of a rate over problems.
+Graded scores have Student's interval over problems. Two prompts are compared problem by problem, with Student's interval, or Bonett
+and Price's where few differ. A reply without a readable answer is neither right nor wrong here: it is left out, and bounds say what
+would be found if all such replies were wrong or right. No verdict is given that they could reverse.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Any
 
 from tidepool.engine.call import expected_tokens
-from tidepool.engine.inference.contrasts import of_mean
-from tidepool.engine.inference.intervals import Interval, wilson
+from tidepool.engine.inference.contrasts import SIGNIFICANT, of_mean
+from tidepool.engine.inference.intervals import UNIT, Interval, interval_over, wilson
 from tidepool.engine.studies.evolution.breeding import SEED, seeds_of
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
 from tidepool.engine.studies.evolution.fitness import Replies, mean_metrics
 from tidepool.engine.studies.evolution.grader import Marks, Paper
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.records import by_problem_contrast
+from tidepool.engine.studies.evolution.records import Scores, by_problem_contrast
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.evolution.variation import elites
-
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,61 +33,70 @@ class HeldOut:
     """How one prompt did on the held-out problems."""
 
     accuracy: float | None
-    """None: nothing came back"""
-    ci95: tuple[float, float] | None
+    """None: no answer could be read"""
+    ci95: Interval | None
     problems: int
-    """that were answered at least once"""
+    """with at least one readable answer"""
     missing: float
     """share of calls that did not come back"""
+    unclear: float | None = None
+    """share of replies without a readable answer; None: nothing came back"""
+    bounds: Interval | None = None
+    """of the accuracy, if all unclear replies were wrong, or right"""
 
 
 def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[str, Any]:
-    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart, `p_value` where
-    too few problems were answered for both."""
+    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart, or where unclear
+    replies could reverse it; `p_value` is None where too few problems were answered for both."""
     found = by_problem_contrast(list(map(score, champion)), list(map(score, baseline)))
     if found is None:
-        return {"p_value": None, "difference": 0.0, "difference_ci95": None, "pairs": 0, "better": None}
+        nothing = dict.fromkeys(("p_value", "difference_ci95", "difference_bounds", "better"))
+        return {**nothing, "difference": 0.0, "pairs": 0}
+    lowest, highest = (
+        _mean_difference([score(group, share) for group in champion], [score(group, 1 - share) for group in baseline])
+        for share in (0.0, 1.0)
+    )
     better = None
-    if found.p_value is not None and found.p_value <= LEVEL and found.difference:
-        better = "champion" if found.difference > 0 else "baseline"
-    return {**found.as_json(), "pairs": found.clusters, "better": better}
+    if found.p_value is not None and found.p_value <= SIGNIFICANT:
+        better = "champion" if lowest > 0 else "baseline" if highest < 0 else None
+    return {**found.as_json(), "difference_bounds": (lowest, highest), "pairs": found.clusters, "better": better}
+
+
+def _mean_difference(first: Scores, second: Scores) -> float:
+    both = zip(first, second, strict=True)
+    return fmean(left - right for left, right in both if left is not None and right is not None)
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
     scores = [share for share in map(score, problems) if share is not None]
     samples = sum(map(len, problems))
-    replies = sum(reply is not None for group in problems for reply in group)
-    missing = 1 - replies / samples if samples else 0.0
-    if not scores:
+    replies = [reply for group in problems for reply in group if reply is not None]
+    missing = 1 - len(replies) / samples if samples else 0.0
+    if not replies:
         return HeldOut(None, None, 0, missing)
-    accuracy = fmean(scores)
-    graded = any(reply is not None and reply.worth not in (0, 1) for group in problems for reply in group)
-    interval = _of_grades(scores) if graded else wilson(accuracy, independent_replies(scores, replies))
-    return HeldOut(accuracy, interval, len(scores), missing)
+    unclear = fmean(reply.correct is None for reply in replies)
+    lowest, highest = (
+        fmean(share for group in problems if (share := score(group, worth)) is not None) for worth in (0.0, 1.0)
+    )
+    accuracy = fmean(scores) if scores else None
+    return HeldOut(accuracy, _interval(scores, replies), len(scores), missing, unclear, (lowest, highest))
 
 
-def _of_grades(scores: Sequence[float]) -> Interval | None:
-    found = of_mean(scores)
-    interval = found.interval if found else None
-    return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
+def _interval(scores: Sequence[float], replies: Sequence[Verdict]) -> Interval | None:
+    """Of the mean score of a problem."""
+    if any(reply.worth not in (0, 1) for reply in replies):
+        ends = graded.interval if (graded := of_mean(scores)) else None
+        return ends and (max(0.0, ends[0]), min(1.0, ends[1]))
+    if len(scores) == sum(reply.correct is not None for reply in replies):
+        return wilson(fmean(scores), len(scores)) if scores else None
+    return interval_over((sum(scores), len(scores)), [(share, 1) for share in scores], UNIT)
 
 
-def score(replies: Replies) -> float | None:
-    """The share of right answers to one problem among what came back, or the mean score."""
-    answered = [reply.worth for reply in replies if reply is not None]
-    return fmean(answered) if answered else None
-
-
-def independent_replies(scores: Sequence[float], replies: int) -> float:
-    """Between the number of problems, when samples only repeat each other, and the number of replies."""
-    problems = len(scores)
-    if replies == problems:
-        return problems
-    mean = fmean(scores)
-    spread = variance(scores) if problems > 1 else 0.0
-    if spread == 0 or mean in (0, 1):
-        return problems
-    return max(problems, min(replies, problems * mean * (1 - mean) / spread))
+def score(replies: Replies, unclear: float | None = None) -> float | None:
+    """The share of right answers to one problem among what came back, or the mean score. Unclear replies count as this, or not."""
+    worths = [unclear if reply.correct is None else reply.worth for reply in replies if reply is not None]
+    known = [worth for worth in worths if worth is not None]
+    return fmean(known) if known else None
 
 
 LEAST_SHARE = 4
@@ -174,6 +183,8 @@ def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
         "validation_ci95": outcome.ci95,
         "validation_problems": outcome.problems,
         "validation_missing": outcome.missing,
+        "unclear": outcome.unclear,
+        "accuracy_bounds": outcome.bounds,
         "missing": candidate.missing,
         "genome_id": genome.id,
         "generation": genome.generation,

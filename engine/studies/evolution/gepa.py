@@ -318,7 +318,7 @@ class GepaSearch:
         most = min(settings.proposals, max(1, len(evaluator.problems) // MINIBATCH))
         if not settings.max_calls:
             return most
-        calls = 1 + evaluator.grader.calls_for(MINIBATCH + len(evaluator.problems))
+        calls = 1 + evaluator.grader.calls_for(MINIBATCH + len(evaluator.problems), most=True)
         allowance = min(most, (settings.max_calls - evaluator.calls) // calls)
         if allowance < 1:
             self._end_generation()
@@ -345,7 +345,7 @@ class GepaSearch:
 
 def results(marks: Marks, problems: list[Problem]) -> list[Result]:
     """By problem, over all models and samples: the share of right replies, and one of the wrong ones."""
-    scored = [Result(score(replies)) for replies in by_problem(marks)]
+    scored = [Result(score(replies, 0.0)) for replies in by_problem(marks)]
     for place, problem in enumerate(problems):
         samples = (sample for marked in marks.values() for sample in marked[place])
         wrong = next((sample for sample in samples if sample and not sample.verdict.correct), None)

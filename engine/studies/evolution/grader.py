@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -20,7 +20,7 @@ from tidepool.engine.studies.evolution.genome import Genome, fill_template, part
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, allowed_scorer, is_own
-from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask, task_of
 from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
 from tidepool.engine.studies.evolution.width import pace_of
 from tidepool.storage.states import FinishReason
@@ -61,12 +61,29 @@ class Marker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _AtOnce:
-    """Marks within this process, by the task or by an installed scorer."""
+    """Marks within this process, by an installed scorer."""
 
     verdict: Callable[[SolverReply, Problem], Verdict]
 
     async def mark(self, reply: SolverReply, problem: Problem) -> Verdict:
         return self.verdict(reply, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Compares the answer that it reads with the expected one; a judge marks replies from which none can be read."""
+
+    task: AnswerTask
+    judge: JudgeMarker | None
+
+    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict:
+        verdict = self.task.mark(reply.text, problem, reply.length, cut=reply.cut)
+        if verdict.correct is not None or self.judge is None:
+            return verdict
+        judgement = await self.judge.mark(reply, problem)
+        if isinstance(judgement, Unmarked):
+            return replace(verdict, unclear=f"{verdict.unclear}; {judgement.why}")
+        return replace(verdict, correct=judgement.correct)
 
 
 @asynccontextmanager
@@ -88,8 +105,11 @@ def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
         return _AtOnce(lambda reply, problem: scorer(reply.text, problem.answer, reply.length))
     if settings.judged:
         return JudgeMarker(settings)
-    task = AnswerTask(settings.task, tuple(settings.labels))
-    return _AtOnce(lambda reply, problem: task.mark(reply.text, problem, reply.length, cut=reply.cut))
+    return _Reader(task_of(settings), JudgeMarker(settings) if settings.judges_unclear else None)
+
+
+UNCLEAR_SHARE = 0.03
+"""of replies that a judge is expected to mark because no answer can be read from them"""
 
 
 class Grader:
@@ -97,12 +117,21 @@ class Grader:
         self._run = run
         self._settings = settings
         self._marker = marker
+        self._task = task_of(settings)
         self.models = settings.solvers()
-        self.waves = 2 if settings.judged else 1
+        self.waves = 2 if settings.judged or settings.judges_unclear else 1
         """that a sitting takes: replies, and a judge's marks of them"""
 
-    def calls_for(self, problems: int) -> int:
-        return problems * self._settings.calls_of_problem()
+    def calls_for(self, problems: int, *, most: bool = False) -> int:
+        """Without those to a judge of unclear replies, unless it is the most that may come."""
+        return problems * self._settings.calls_of_problem(most=most)
+
+    def unclear_judged(self, marked: Iterable[Marks]) -> int:
+        """How many replies a judge was asked about because no answer could be read."""
+        if not self._settings.judges_unclear:
+            return 0
+        samples = (sample for marks in marked for rows in marks.values() for row in rows for sample in row)
+        return sum(sample is not None and sample.verdict.unclear != "" for sample in samples)
 
     async def mark(self, papers: Sequence[Paper]) -> list[Marks]:
         """The marks of each paper, in their order: all of them are one wave."""
@@ -116,8 +145,9 @@ class Grader:
         """What a sitting asks, by model: solutions, then a judge's marks of them."""
         replies = problems * self._settings.samples
         yield dict.fromkeys(self.models, replies)
-        if self._settings.judged:
-            yield {resolve_model(self._settings.judge): replies * len(self.models)}
+        if self.waves > 1:
+            share = 1.0 if self._settings.judged else UNCLEAR_SHARE
+            yield {resolve_model(self._settings.judge): round(share * replies * len(self.models))}
 
     def gathers(self, problems: int) -> bool:
         """Whether a wave of so many problems leaves through a batch API, of whichever model."""
@@ -173,12 +203,13 @@ class Grader:
     async def _mark(self, reply: SolverReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
         """What was marked stays marked so; a judge is asked all the same, which is a replay, or a second try where it failed."""
         mark = stored_verdict(before, reply.length) if before else None
-        if mark and not self._settings.judged:
+        read = isinstance(mark, Verdict) and not mark.unclear
+        if mark and not self._settings.judged and (read or not self._settings.judges_unclear):
             return mark
         if (seals := self._run.context.run.seals) is not None:
             seals.refuse_unknown(reply.text)
         verdict = await self._marker.mark(reply, problem)
-        return mark if isinstance(mark, Verdict) else verdict
+        return mark if isinstance(mark, Verdict) and mark.correct is not None else verdict
 
     async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> SolverReply | None:
         system, user = parts(paper.genome.prompt)
@@ -186,7 +217,7 @@ class Grader:
             step=step,
             wave=paper.wave,
             model=model,
-            messages=(Message("user", fill_template(user, problem)),),
+            messages=(Message("user", self._task.message(fill_template(user, problem), problem)),),
             system=fill_template(system, problem),
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,

@@ -30,7 +30,7 @@ from tidepool.engine.studies.evolution.problems.problem_set import (
     problem_set,
     split_problems,
 )
-from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
+from tidepool.engine.studies.evolution.tasks.task import choices_of, letter_of, task_of
 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")
 """tasks that compare a reply with the expected answer"""
@@ -353,7 +353,7 @@ def _doubts(settings: EvolutionSettings, problems: Sequence[tuple[str, Problem]]
     """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
     if settings.scorer or settings.task not in BY_ANSWER:
         return []
-    task = AnswerTask(settings.task, tuple(settings.labels))
+    task = task_of(settings)
     doubtful = [f"{where}: {why}" for where, problem in problems if (why := task.impossible(problem))]
     shown = "; ".join(doubtful[:SHOWN])
     if len(doubtful) == len(problems):

@@ -5,6 +5,7 @@ The expected search goes generation by generation in waves; the worst one takes 
 
 from collections.abc import Iterator
 from functools import cached_property
+from math import ceil
 
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
@@ -24,6 +25,7 @@ from tidepool.engine.studies.evolution.evaluator import Numbering, calls_in, run
 from tidepool.engine.studies.evolution.final_test import seed_rungs
 from tidepool.engine.studies.evolution.genome import QUESTION, fill_template, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
+from tidepool.engine.studies.evolution.grader import UNCLEAR_SHARE
 from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.rewrites import (
     MOST_FAILURES,
@@ -36,7 +38,7 @@ from tidepool.engine.studies.evolution.rewrites import (
 from tidepool.engine.studies.evolution.tasks.judge import MOST_TOKENS as JUDGE_TOKENS
 from tidepool.engine.studies.evolution.tasks.judge import judge_request, judge_system
 from tidepool.engine.studies.evolution.tasks.scorer import code_of
-from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.evolution.tasks.task import task_of
 from tidepool.storage.text import one_line
 
 SOLUTION, REWRITE, RATING = UsualTokens(120, 24), UsualTokens(120, 40), UsualTokens(60, 12)
@@ -57,7 +59,9 @@ class SearchPlan:
     def __init__(self, settings: EvolutionSettings, problems: ProblemSet, sizing: Sizing) -> None:
         self.settings, self.problems, self.sizing = settings, problems, sizing
         self.weight = settings.calls_of_problem()
-        """calls of a problem"""
+        """calls of a problem, but those to a judge of unclear replies"""
+        self.usual = 1 + UNCLEAR_SHARE * settings.judges_unclear
+        """calls with these ÷ calls without them, as expected"""
         self.finalists = 3 if settings.random_baseline else 2
         self.seeds = [genome.prompt for genome in seeds_of(settings)]
         elites = min(settings.elite_size, len(self.seeds)) if sizing.worst else settings.elite_size
@@ -90,9 +94,10 @@ class SearchPlan:
         settings = self.settings
         if not settings.max_calls:
             return settings.max_generations
-        later = self.weight * self._asked(self.children) + self.rewrites
-        allowance = settings.max_calls - 2 * self.first - settings.population_size
-        return 1 if allowance < 0 else min(settings.max_generations, 2 + allowance // max(1, later))
+        later = self.usual * self.weight * self._asked(self.children) + self.rewrites
+        next_first = settings.calls_of_problem(most=True) * self._asked(settings.population_size)
+        allowance = settings.max_calls - round(self.usual * self.first) - next_first - settings.population_size
+        return 1 if allowance < 0 else min(settings.max_generations, 2 + int(allowance / max(1, later)))
 
     def _seed_final(self) -> list[int]:
         """Problems asked in each rung. What the seeds were answered in the first generation is not asked again; of that
@@ -116,7 +121,9 @@ class SearchPlan:
 
     def _solving(self, prompt: int) -> dict[str, tuple[int, int]]:
         sizing, settings = self.sizing, self.settings
-        asked = prompt + sizing.longest(self._questions()) + TOKENS_PER_MESSAGE
+        task = task_of(settings)
+        form = sizing.longest(task.message("", problem) for problem in self._measured)
+        asked = prompt + sizing.longest(self._questions()) + form + TOKENS_PER_MESSAGE
         question = sizing.longest(problem.question for problem in self._measured)
         usual = UsualTokens(SOLUTION.of_a_model, round(_SIMULATED * question))
         return {
@@ -165,7 +172,7 @@ class SearchPlan:
             self._generation(generation, gepa)
         if gepa and generations > 1 and not settings.max_calls:  # it looks at its calls between two iterations
             self._solve(self.proposals * (MINIBATCH + training // 2))
-        later = (sum(planned.calls for planned in self._calls) - self.first) / self.weight
+        later = (sum(planned.calls for planned in self._calls) / self.usual - self.first) / self.weight
         for count in self._seed_final():
             self._solve(count, by_seeds=count)
         if settings.random_baseline and later > 0:  # whole generations until it has as many calls
@@ -196,8 +203,9 @@ class SearchPlan:
             for model, tokens in solving.items():
                 if problems:
                     self._calls.append(PlannedCalls(wave, model, problems * settings.samples, *tokens, rounds))
-        if settings.judged:
-            self._calls.append(self._judged(self._numbering.next_wave(), count * self.weight // 2, rounds))
+        if settings.judged or settings.judges_unclear:
+            share, wave = UNCLEAR_SHARE if settings.judges_unclear else 0.5, self._numbering.next_wave()
+            self._calls.append(self._judged(wave, ceil(share * count * self.weight), rounds))
 
     # -- at most ----------------------------------------------------------------------------------------
 
@@ -214,15 +222,17 @@ class SearchPlan:
             later = min(later, max(0, settings.max_calls - self.first))
         # After the search: the seeds' final, the held-out problems, and a random search until it has as many calls.
         after = (self.finalists * len(self.problems.validation) + sum(self._seed_final())) * self.weight
-        after += later + self.first if settings.random_baseline and later else 0
+        doubled = 2 if settings.judges_unclear else 1
+        after += doubled * (later + self.first) if settings.random_baseline and later else 0
         calls = [self._rewritten(1, min(rewrites, later))] if rewrites and later else []
-        solved = self.first + min(solves, later) + after
+        solved, cap = self.first + min(solves, later) + after, self.first + later + after
         if settings.judged:
             solved -= solved // 2
+        if settings.judged or settings.judges_unclear:
             calls.append(self._judged(1, solved))
         each = -(-solved // len(self.solving))
         calls += [PlannedCalls(1, model, each, *tokens) for model, tokens in self.solving.items()]
-        return tuple(calls), self.first + later + after
+        return tuple(calls), cap + (solved if settings.judges_unclear else 0)
 
 
 NOTE = (
@@ -250,7 +260,7 @@ def plan(settings: EvolutionSettings, problems: ProblemSet) -> Plan:
 def _data(settings: EvolutionSettings, problems: ProblemSet) -> str:
     """Which problems these are, with one as it was read: a wrong column shows."""
     first = problems.training[0]
-    task = AnswerTask(settings.task, tuple(settings.labels)).kind(first.answer)
+    task = task_of(settings).kind(first.answer)
     answer = f" → {one_line(first.answer, 30)}" if first.answer else ""
     return (
         f"Problems of {one_line(problems.name, 60)}: {len(problems.training):,} to search by, {len(problems.validation):,} held out; "

@@ -1,6 +1,6 @@
 """What prompts answered, to read: one prompt with its answers, one problem with everybody's, one evaluation.
 
-Wrong answers come first. One that is missing, because its call failed, is told with the error and never as a wrong one.
+Wrong answers come first. A missing one stands with the error of its call, an unclear reply with the reason.
 """
 
 import sqlite3
@@ -29,8 +29,6 @@ from tidepool.storage.queries.lists import Transcript
 TITLES = {"judge": "held-out problems", "search": "training problems"}
 FIRST = 12
 """answers of each split that are shown where not all are asked for"""
-UNREAD = {"missing": "(missing)", "wrong": "(none)", "right": "(none)"}
-"""in place of an answer that was read from a reply"""
 PARTS = ("accuracy", "consistency", "efficiency", "diversity", "length_penalty")
 
 
@@ -168,7 +166,7 @@ def problem_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Blo
 
 
 def _who(matches: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[Cell, ...]:
-    extracted = dict.fromkeys(answer.extracted or UNREAD[answer.grade] for answer in answers)
+    extracted = dict.fromkeys(answer.extracted or f"({answer.grade})" for answer in answers)
     right = sum(answer.grade == "right" for answer in answers)
     generation = answers[0].generation
     born: Cell = Number(None) if generation is None else generation
@@ -219,8 +217,8 @@ def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str
     if answer.grade == "missing":
         yield "missing", answer.error or str(answer.metrics.get(WHY, "the call failed"))
         return
-    read = "read as" if answer.judgement is None else "rated"
-    yield read, answer.extracted if answer.extracted is not None else "(no answer was found in the reply)"
+    if answer.extracted is not None:
+        yield "read as" if answer.judgement is None else "rated", answer.extracted
     if answer.score not in (None, 0.0, 1.0):
         yield "score", number(answer.score, 3)
     if answer.judgement is not None:

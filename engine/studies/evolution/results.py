@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS, Contrast, stratified
+from tidepool.engine.inference.contrasts import SIGNIFICANT, TOO_FEW_PAIRS, Contrast, stratified
 from tidepool.engine.inference.grouped import numpy
-from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.intervals import UNIT, in_percent
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import (
-    COUNTS,
     Block,
     Cell,
     Estimate,
@@ -25,7 +24,6 @@ from tidepool.engine.reports.blocks import (
     KindMethods,
     Number,
     PValue,
-    Series,
     Words,
     counted,
     line,
@@ -53,6 +51,7 @@ from tidepool.engine.studies.evolution.statistics import (
     RandomSearch,
     evolution_statistics,
 )
+from tidepool.engine.studies.evolution.tasks.task import FORM
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.text import one_line
@@ -60,8 +59,6 @@ from tidepool.storage.transfer.tables import ExportContents
 
 CALLS = "calls"
 CHAMPION = "champion"
-MOST_GENERATIONS = 12
-SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
 SPREAD = (
     "The band is Student's 95 % interval of the mean over the generation's prompts. The best is one prompt, picked by this very "
     "figure: without an interval."
@@ -74,14 +71,17 @@ STRATEGIES = {
 }
 HELD_OUT = (
     "The champion, the fittest prompt on the training problems, and the best seed prompt were compared on {problems} held out from the "
-    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals, graded scores Student's; with several replies a "
-    "problem, the number of independent replies was estimated from the spread between problems. The difference was taken problem by "
-    "problem, with Student's interval and test, or Bonett and Price's where few problems differed; problems that one of them was not "
-    "answered were left out. Fitness and accuracy in training decided which prompts went on, so they flatter the best."
+    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals (with several replies a problem, those of a rate "
+    "over problems), graded scores Student's. The difference was taken problem by problem, with Student's interval and test, or Bonett "
+    "and Price's where few problems differed; problems without a mark for one of them were left out. Fitness and accuracy in training "
+    "decided which prompts went on, so they flatter the best."
 )
-
-
-ONE_EACH = "One figure of each generation: without an interval."
+UNCLEAR = (
+    "A reply that stayed without a readable answer is unclear. In training it counted as not right, so that no prompt gains by evading. "
+    "On held-out problems it was left out as neither right nor wrong, and the accuracy has bounds for all such replies wrong and right; "
+    "a verdict was given only where they could not reverse it."
+)
+ONE_RUN = "One run says little about the strategy that found these prompts: compare runs over several seeds."
 
 
 class EvolutionResults(Results):
@@ -121,7 +121,7 @@ class EvolutionResults(Results):
             *_problems(stats),
             table("the search", ("", ""), list(_search(stats)), left=2),
             *_prompts(finalists),
-            *_drawn(stats, finalists),
+            *_drawn(stats),
         ]
 
     def headline(self, statistics: Statistics) -> Headline | None:
@@ -175,7 +175,7 @@ class EvolutionResults(Results):
             design=tuple(_design(settings, statistics)),
             measures=(
                 f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1.",
-                _marking(settings),
+                *_marking(settings),
             ),
             missing=(
                 f"{100 * missing:.1f} % of the answers on training problems are missing: a call that failed is never a "
@@ -183,7 +183,7 @@ class EvolutionResults(Results):
             )
             if missing
             else (),
-            analysis=(HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")), *extra),
+            analysis=(HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")), *extra, ONE_RUN),
         )
 
 
@@ -195,19 +195,20 @@ def _share(value: float | None, digits: int = 1) -> Number:
 
 
 def _held_out(row: Portrait | ByModel) -> Estimate:
-    bounds = row.validation_ci95
-    percent = None if bounds is None else (100 * bounds[0], 100 * bounds[1])
-    return Estimate(_share(row.validation_accuracy).value, percent, 1, " %")
+    return Estimate(_share(row.validation_accuracy).value, in_percent(row.validation_ci95), 1, " %")
 
 
 def _verdicts(stats: EvolutionStatistics) -> Iterator[Block]:
     champion, seed, rival = stats.champion, stats.baseline, stats.random_search
-    if champion and seed and champion.validation_accuracy is not None:
-        before = text_of(_held_out(seed))
-        yield Headline("champion on held-out problems", _held_out(champion), f"best seed prompt {before}", "held out")
+    if champion and seed and stats.difference is not None and stats.pairs:
+        accuracies = f"champion {text_of(_held_out(champion))}, best seed prompt {text_of(_held_out(seed))}"
+        yield Headline("gain over the best seed prompt", _gain(stats), accuracies, "gain")
     yield Words(verdict(stats), "strong")
     if rival:
-        yield Words(f"champion against random search of {rival.calls:,} calls: {_difference(rival)}")
+        gain = f"{text_of(_gain(rival))}, {_judgement(rival)}"
+        yield Words(f"champion against random search of {rival.calls:,} calls: {gain}")
+    if stats.stopped_by:
+        yield Words(ONE_RUN, "quiet")
 
 
 def verdict(stats: EvolutionStatistics) -> str:
@@ -218,18 +219,22 @@ def verdict(stats: EvolutionStatistics) -> str:
         return "no prompt was found that does better than the best seed prompt"
     if not stats.pairs:
         return "nothing is known: the held-out problems were not answered"
-    return f"champion against best seed prompt on {stats.pairs:,} held-out problems: {_difference(stats)}"
+    return f"on {stats.pairs:,} held-out problems: {_judgement(stats)}"
 
 
-def _difference(stats: EvolutionStatistics | RandomSearch) -> str:
-    points, interval, p = f"{100 * (stats.difference or 0):+.1f} points", stats.difference_ci95, stats.p_value
-    if interval:
-        points += f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
-    if p is None:
-        return f"{points}: {TOO_FEW_PAIRS}"
-    if stats.better is None:
-        return f"{points}: not distinguishable (p = {p:.2g})"
-    return f"{points}, p = {p:.2g}: the champion is {'better' if stats.better == CHAMPION else 'worse'}"
+def _gain(stats: EvolutionStatistics | RandomSearch) -> Estimate:
+    return Estimate(100 * (stats.difference or 0), in_percent(stats.difference_ci95), 1, " points", signed=True)
+
+
+def _judgement(stats: EvolutionStatistics | RandomSearch) -> str:
+    if stats.p_value is None:
+        return TOO_FEW_PAIRS
+    if stats.better:
+        return f"the champion is {'better' if stats.better == CHAMPION else 'worse'} (p = {stats.p_value:.2g})"
+    if stats.p_value > SIGNIFICANT or not stats.difference_bounds:
+        return f"not distinguishable (p = {stats.p_value:.2g})"
+    ends = " to ".join(f"{100 * bound:+.1f}" for bound in stats.difference_bounds)
+    return f"no verdict, since unclear replies could reverse it ({ends} points, p = {stats.p_value:.2g})"
 
 
 def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
@@ -237,16 +242,22 @@ def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) ->
     rows: list[tuple[Cell, ...]] = [
         (
             title,
-            Number(row.fitness, 3),
             _share(row.accuracy),
             _held_out(row),
+            _share(row.unclear),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
             row.length.words if row.length else len(row.prompt.split()),
         )
         for title, row in finalists.items()
     ]
-    columns: tuple[str, ...] = ("prompt", "fitness", "training", "held out (95 %)", "missing", "words")
+    columns: tuple[str, ...] = ("prompt", "training", "held out (95 %)", "unclear", "missing", "words")
     yield table("on problems never used for selection", columns, rows)
+    if bounds := [
+        f"{title} {100 * row.accuracy_bounds[0]:.1f} to {100 * row.accuracy_bounds[1]:.1f} %"
+        for title, row in finalists.items()
+        if row.unclear and row.accuracy_bounds
+    ]:
+        yield Words(f"With all unclear replies wrong, or all right: {', '.join(bounds)}.")
     if stats.marked_by:
         yield Words(f"Training and held out are mean scores, which the {stats.marked_by} gave.")
     metrics = {title: row.metrics for title, row in finalists.items() if row.metrics}
@@ -323,29 +334,13 @@ def _prompts(finalists: Mapping[str, Portrait]) -> Iterator[Block]:
         yield Words(row.prompt, "quoted")
 
 
-def _drawn(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
-    estimates = [_held_out(row) for row in finalists.values()]
-    trained = Series("training", tuple(_share(row.accuracy).value for row in finalists.values()), colour="accent")
-    values, intervals = tuple(one.value for one in estimates), tuple(one.interval for one in estimates)
-    validated = Series("held out", values, colour="primary", intervals=intervals)
-    title = "mean score (%)" if stats.marked_by else "right answers (%)"
-    yield Figure("bars", title, (trained, validated), labels=tuple(finalists), caption=SELECTED)
+def _drawn(stats: EvolutionStatistics) -> Iterator[Block]:
     generations = stats.generations
     if len(generations) > 1:
         xs = [row.generation for row in generations]
         best = line("best", xs, [row.best for row in generations], "primary")
         mean = line("mean", xs, [row.mean for row in generations], "accent", [row.mean_ci95 for row in generations])
-        diversity = line("diversity", xs, [row.diversity for row in generations], "accent")
-        calls = line("calls", xs, [row.calls for row in generations], "primary")
         yield Figure("lines", "fitness by generation", (best, mean), xlabel="generation", caption=SPREAD)
-        yield Figure("lines", "diversity by generation", (diversity,), xlabel="generation", caption=ONE_EACH)
-        yield Figure("lines", "calls by generation", (calls,), xlabel="generation", caption=COUNTS)
-    rows: list[tuple[Cell, ...]] = [
-        (f"{row.generation}", *(Number(value, 3) for value in (row.best, row.mean, row.diversity)), row.calls)
-        for row in generations
-    ]
-    columns = ("generation", "best", "mean", "diversity", "calls")
-    yield table("generations", columns, rows, left=0, first=MOST_GENERATIONS)
 
 
 # -- methods -----------------------------------------------------------------------------------------------------
@@ -392,25 +387,31 @@ def _size(settings: Mapping[str, Any], split: str) -> int:
     return int(settings["max_problems" if split == "training" else "validation_problems"])
 
 
-def _marking(settings: Mapping[str, Any]) -> str:
-    task = settings.get("task")
+def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
+    task, rubric = settings.get("task"), settings.get("rubric")
     if scorer := settings.get("scorer"):
         digest = settings.get("scorer_sha256")
-        return f"Replies were marked by the scorer {scorer}{f' (sha256 {digest})' if digest else ''}."
-    if task == "judge":
-        rubric = settings.get("rubric")
-        return (
-            f"Replies were rated from 0 to 10 by {settings['judge']}, which saw the question, the expected answer and the reply, but "
-            f"not the prompt{f', by the rubric “{rubric}”' if rubric else ''}; from {10 * settings['pass_mark']:g} on a reply counted "
-            "as correct. Judgements that failed or were unclear are missing."
-        )
-    if task in ("choice", "label"):
-        noun = "option" if task == "choice" else "label"
-        return f"A reply was right where the {noun} that it commits to was the expected one; a reply without an answer was wrong."
-    return (
-        "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001 and 1 %, texts after "
-        "normalisation; a reply without an answer was wrong."
+        yield f"Replies were marked by the scorer {scorer}{f' (sha256 {digest})' if digest else ''}."
+        return
+    judged = (
+        f"rated from 0 to 10 by {settings['judge']}, which saw the question, the expected answer and the reply, but not the prompt"
+        f"{f', by the rubric “{rubric}”' if rubric else ''}; from {10 * settings['pass_mark']:g} on a reply counted as correct"
     )
+    if task == "judge":
+        yield f"Replies were {judged}. Judgements that failed or were unclear are missing."
+        return
+    if settings.get("answer_form") == "line":
+        yield f'Every message ended with a sentence that asks for the form: "{FORM}…". Only a marked answer was read.'
+    if task in ("choice", "label"):
+        yield f"A reply was right where the {'option' if task == 'choice' else 'label'} that it commits to was the expected one."
+    else:
+        yield (
+            "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001 and 1 %, texts after "
+            "normalisation."
+        )
+    if settings.get("unclear") == "judge":
+        yield f"Replies without a readable answer were {judged}."
+    yield UNCLEAR
 
 
 # -- several batches ---------------------------------------------------------------------------------------------

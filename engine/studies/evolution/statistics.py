@@ -128,6 +128,10 @@ class Portrait(Statistics):
     validation_ci95: Interval | None
     validation_problems: int | None
     validation_missing: float | None
+    unclear: float | None
+    """share of the held-out replies without a readable answer"""
+    accuracy_bounds: Interval | None
+    """of validation_accuracy, if all of these were wrong, or right"""
     missing: float | None
     genome_id: str
     generation: int
@@ -146,6 +150,7 @@ class RandomSearch(Portrait):
     p_value: float | None
     difference: float
     difference_ci95: Interval | None
+    difference_bounds: Interval | None
     pairs: int
     better: str | None
 
@@ -172,9 +177,11 @@ class EvolutionStatistics(Statistics):
     """None: too few pairs, or not validated yet"""
     difference: float | None
     difference_ci95: Interval | None
+    difference_bounds: Interval | None
+    """if all unclear replies of the champion were wrong and those of the best seed prompt right, and the other way"""
     pairs: int
     better: str | None
-    """champion or baseline; None: the two cannot be told apart"""
+    """champion or baseline; None: the two cannot be told apart, or unclear replies could reverse it"""
     stopped_by: str | None
     calls_saved_by_racing: int | None
     search_calls: int

@@ -48,7 +48,7 @@ def test_a_better_prompt_makes_it_right_more_often_and_the_replies_are_read_as_l
         assert all(
             (one.answer is None) == (reply.truth == "silent") for one, (reply, _) in zip(marked, replies, strict=True)
         )
-        return sum(one.correct for one in marked) / len(marked)
+        return sum(one.worth for one in marked) / len(marked)
 
     assert right("") < 0.4
     assert right("List what is said. Restate it in your own words. Go step by step, slowly. Check it at the end.") > 0.6

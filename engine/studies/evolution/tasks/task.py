@@ -2,8 +2,9 @@ r"""Finds the answer that a reply gives, and compares it with the expected one.
 
 Three places count, in this order: the JSON field `answer`; the last marker (`####`, `Answer:`, "the answer is", `\boxed{}`,
 `<answer>`) that an answer follows; the whole reply, of which the last number counts, or the last option or label unless the
-reply opens with one. Free text without a marker must be a few words at the end. The rules are few on purpose: whoever reads a
-result can apply them by hand. A reply that fits none of them gives no answer.
+reply opens with one. Free text without a marker must be a few words at the end. Where each message asks for the form (`AnswerTask.line`), or
+the reply was cut at its token limit, the whole reply does not count. The rules are few on purpose: whoever reads a result can apply
+them by hand. A reply that fits none of them is unclear.
 """
 
 import json
@@ -12,10 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
+
+if TYPE_CHECKING:
+    from tidepool.engine.studies.evolution.config import EvolutionSettings
 
 LETTERS = "ABCDEFGH"
 """of choices that the problem does not list"""
@@ -63,8 +67,8 @@ class Place(NamedTuple):
     """false: the whole reply, of which the end counts"""
 
 
-def places(reply: str, *, cut: bool = False) -> Iterator[Place]:
-    """The places to look at, in their order. `cut`: the reply met its token limit, so only what is marked counts."""
+def places(reply: str, *, only_marked: bool = False) -> Iterator[Place]:
+    """The places to look at, in their order. `only_marked`: the whole reply is none of them."""
     text = _NEXT_QUESTION.split(_THOUGHT.sub(" ", reply[-_READ:]).lstrip(), maxsplit=1)[0]
     if (field := _answer_field(text)) is not None:
         yield Place(field, True)
@@ -76,7 +80,7 @@ def places(reply: str, *, cut: bool = False) -> Iterator[Place]:
         line = text[marker.end() : marker.end() + _LONGEST_ANSWER].lstrip(_RIM).partition("\n")[0]
         end = _SENTENCE_END.search(line)
         yield Place(line[: end.start()] if end else line, True)
-    if not cut:
+    if not only_marked:
         yield Place(text, False)
 
 
@@ -155,9 +159,9 @@ def _read_number(match: re.Match[str]) -> Number | None:
     return Number(-value if negative else value, bool(match["percent"]), match.start(), match.end())
 
 
-def number_answer(reply: str, *, cut: bool = False) -> Number | None:
+def number_answer(reply: str, *, only_marked: bool = False) -> Number | None:
     """The first number behind a marker (of a sum, the first behind its last `=`), else the last of the reply."""
-    for text, marked in places(reply, cut=cut):
+    for text, marked in places(reply, only_marked=only_marked):
         text = plain(text)
         if not marked:
             return next(reversed(numbers_in(text)), None)
@@ -204,7 +208,7 @@ def format_number(number: Number) -> str:
 # -- Options, labels and words ----------------------------------------------------------------------------------
 
 
-def choice_answer(reply: str, choices: Mapping[str, str], *, cut: bool = False) -> str | None:
+def choice_answer(reply: str, choices: Mapping[str, str], *, only_marked: bool = False) -> str | None:
     """The letter that what is marked, or the reply, opens with; else the last letter of the reply; else the text of an option."""
     letters = "".join(choices) or LETTERS
     first = re.compile(rf"\W*(?:option\s+|choice\s+)?\W*([{letters}])(?![\w'’])", re.IGNORECASE)
@@ -212,7 +216,7 @@ def choice_answer(reply: str, choices: Mapping[str, str], *, cut: bool = False) 
     # A capital A before a small word is an article, unless it is called an option or is said to be something.
     alone = re.compile(rf"(?<![\w'’])(?:(?<=option )|(?!A\s+(?!is\b)[a-z]))([{letters}])(?![\w'’])")
     by_text = {normalised(text): letter for letter, text in choices.items() if text.strip()}
-    for text, marked in places(reply, cut=cut):
+    for text, marked in places(reply, only_marked=only_marked):
         if letter := (first if marked else opening).match(text):
             return letter[1].upper()
         if not marked and (letters_found := alone.findall(text)):
@@ -222,10 +226,10 @@ def choice_answer(reply: str, choices: Mapping[str, str], *, cut: bool = False) 
     return None
 
 
-def label_answer(reply: str, labels: Sequence[str], *, cut: bool = False) -> str | None:
+def label_answer(reply: str, labels: Sequence[str], *, only_marked: bool = False) -> str | None:
     """The first label of what is marked, or of a reply that opens with it; else the last of the reply."""
     folded = {label.casefold(): label for label in labels}
-    for text, marked in places(reply, cut=cut):
+    for text, marked in places(reply, only_marked=only_marked):
         shown = plain(text).casefold().lstrip(_RIM)
         opens = bool(folded) and _names_pattern(tuple(folded)).match(shown) is not None
         if label := _mentioned(shown, tuple(folded), first=marked or opens):
@@ -245,9 +249,9 @@ def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)")
 
 
-def text_answer(reply: str, *, cut: bool = False) -> str | None:
+def text_answer(reply: str, *, only_marked: bool = False) -> str | None:
     """The words behind a marker, else the last words in bold or the last line, where that is short."""
-    for text, marked in places(reply, cut=cut):
+    for text, marked in places(reply, only_marked=only_marked):
         if not marked:
             lines = text.strip().splitlines()
             bold = _BOLD.findall(text)
@@ -271,6 +275,20 @@ def match(reply: str, expected: str, length: int = 0) -> Verdict:
     return AnswerTask("auto").mark(reply, Problem("", expected), length)
 
 
+FORM = 'End your reply with a line that begins with "Answer:" and holds only '
+_HOLDS = {
+    "number": "a number.",
+    "choice": "the letter of the option.",
+    "label": "one of the labels.",
+    "text": "your answer, in a few words.",
+}
+UNCLEAR = "no answer could be read from the reply"
+
+
+def task_of(settings: "EvolutionSettings") -> "AnswerTask":
+    return AnswerTask(settings.task, tuple(settings.labels), settings.asks_form)
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
     """Looks in a reply for the answer that it commits to, and compares that with the expected one."""
@@ -278,27 +296,33 @@ class AnswerTask:
     name: str
     """number, choice, label, text; auto: number or text, by what is expected"""
     labels: Sequence[str] = ()
+    line: bool = False
+    """the message asks for the answer on a line of its own, and only a marked answer is read"""
+
+    def message(self, text: str, problem: Problem) -> str:
+        """The user's message, with the sentence that asks for the form: no part of a prompt, so no mutation can lose it."""
+        return f"{text}\n\n{FORM}{_HOLDS[self.kind(problem.answer)]}" if self.line else text
 
     def mark(self, reply: str, problem: Problem, length: int = 0, *, cut: bool = False) -> Verdict:
-        answer, correct = self._read(reply, problem, cut)
-        return Verdict(answer, correct, length)
+        answer, correct = self._read(reply, problem, self.line or cut)
+        return Verdict(answer, correct, length) if answer else Verdict(None, None, length, unclear=UNCLEAR)
 
-    def _read(self, reply: str, problem: Problem, cut: bool) -> tuple[str | None, bool]:
+    def _read(self, reply: str, problem: Problem, only_marked: bool) -> tuple[str | None, bool]:
         expected = problem.answer
         match self.kind(expected):
             case "number":
-                number, wanted = number_answer(reply, cut=cut), expected_number(expected)
+                number, wanted = number_answer(reply, only_marked=only_marked), expected_number(expected)
                 return format_number(number) if number else None, bool(
                     number and wanted and same_number(number, wanted)
                 )
             case "choice":
                 choices = choices_of(problem.fields)
-                letter = choice_answer(reply, choices, cut=cut)
+                letter = choice_answer(reply, choices, only_marked=only_marked)
                 return letter, letter is not None and letter == letter_of(expected, choices)
             case "label":
-                label = label_answer(reply, self.labels, cut=cut)
+                label = label_answer(reply, self.labels, only_marked=only_marked)
                 return label, label is not None and label.casefold() == expected.strip().casefold()
-        words = text_answer(reply, cut=cut)
+        words = text_answer(reply, only_marked=only_marked)
         return words and normalised(words), words is not None and normalised(words) == normalised(expected)
 
     def kind(self, expected: str) -> str:

@@ -16,11 +16,12 @@ from tidepool.engine.studies.evolution.final_test import (
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
-RIGHT, WRONG = Verdict("1", True), Verdict("0", False)
+RIGHT, WRONG, UNCLEAR = Verdict("1", True), Verdict("0", False), Verdict(None, None, unclear="no answer")
+MARKS = {"+": RIGHT, "-": WRONG, "?": None, "u": UNCLEAR}
 
 
 def once(pattern: str) -> list[list[Verdict | None]]:
-    return [[{"+": RIGHT, "-": WRONG, "?": None}[mark]] for mark in pattern]
+    return [[MARKS[mark]] for mark in pattern]
 
 
 def test_missing_answers_are_left_out_and_counted() -> None:
@@ -46,6 +47,53 @@ def test_a_winner_is_claimed_only_beyond_chance(champion: str, baseline: str, wi
     comparison = compare(once(champion), once(baseline))
     assert comparison["better"] == winner and (comparison["p_value"] is None) == (comparison["pairs"] < 10)
     assert comparison["p_value"] is None or (comparison["p_value"] <= 0.05) == (winner is not None)
+
+
+@pytest.mark.parametrize(
+    ("problems", "accuracy", "unclear", "bounds"),
+    [
+        (["+", "+", "-", "u"], 2 / 3, 1 / 4, (2 / 4, 3 / 4)),
+        (["+", "?", "u"], 1, 1 / 2, (1 / 2, 1)),
+        (["u", "u"], None, 1, (0, 1)),
+        (["++", "+u", "u-", "uu", "??"], 2 / 3, 4 / 8, (1.5 / 4, 3.5 / 4)),
+        (["?"], None, None, None),
+    ],
+)
+def test_unclear_replies_are_neither_right_nor_wrong_but_bound_the_accuracy(
+    problems: list[str], accuracy: float | None, unclear: float | None, bounds: tuple[float, float] | None
+) -> None:
+    found = held_out([[MARKS[mark] for mark in marks] for marks in problems])
+    assert (found.accuracy, found.unclear) == (accuracy and pytest.approx(accuracy), unclear)
+    assert found.bounds == (bounds and pytest.approx(bounds))
+
+
+@pytest.mark.parametrize(
+    ("champion", "baseline", "winner", "bounds"),
+    [
+        ("+" * 18 + "uu", "-" * 20, "champion", (0.9, 1.0)),
+        ("+" * 30 + "u" * 20, "+" * 14 + "-" * 16 + "u" * 20, None, (-4 / 50, 36 / 50)),
+        ("+" * 14 + "-" * 16 + "u" * 20, "+" * 30 + "u" * 20, None, (-36 / 50, 4 / 50)),
+        ("-" * 18 + "uu", "+" * 20, "baseline", (-1.0, -0.9)),
+        ("+" * 12 + "?u", "-" * 12 + "uu", "champion", (11 / 13, 1.0)),
+    ],
+)
+def test_no_winner_is_named_that_unclear_replies_could_reverse(
+    champion: str, baseline: str, winner: str | None, bounds: tuple[float, float]
+) -> None:
+    comparison = compare(once(champion), once(baseline))
+    assert comparison["p_value"] < 0.001, "what could be read tells them apart"
+    assert (comparison["better"], comparison["difference_bounds"]) == (winner, pytest.approx(bounds))
+
+
+def test_the_interval_of_several_replies_a_problem_covers_what_it_should() -> None:
+    """Replies to one problem are alike: as independent ones their interval would hold the truth in two of three tables."""
+    rng, inside, tables = Random(5), 0, 400
+    for _ in range(tables):
+        chances = [rng.betavariate(1.2, 0.8) for _ in range(40)]
+        found = held_out([[RIGHT if rng.random() < chance else WRONG for _ in range(5)] for chance in chances])
+        assert found.ci95
+        inside += found.ci95[0] <= 0.6 <= found.ci95[1]
+    assert 0.925 <= inside / tables <= 0.98
 
 
 def test_graded_scores_have_students_interval() -> None:

@@ -10,6 +10,9 @@ from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, s
     [
         Verdict("12", True, 5, 1.0),
         Verdict("0.5", False, 5, 0.5, {"unmarked": 3.0, "note": 1.0, "words": 7.0}),
+        Verdict(None, None, 5, unclear="no answer could be read"),
+        Verdict(None, True, 5, 1.0, unclear="no answer could be read, and a judge has marked it"),
+        Verdict("7", True, 5, 1.0, {"unclear": 2.0}),
         Unmarked("the judge gave no clear rating"),
     ],
 )

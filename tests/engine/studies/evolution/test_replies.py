@@ -93,10 +93,14 @@ def test_a_missing_answer_is_told_with_its_error_and_never_as_a_wrong_one(
 ) -> None:
     everything = found_in(evolved, AnswerFilter()).answers
     grades = [answer.grade for answer in everything]
-    assert grades == sorted(grades, key=["wrong", "missing", "right"].index) and len(set(grades)) == 3
+    assert grades == sorted(grades, key=["wrong", "unclear", "missing", "right"].index) and len(set(grades)) == 4
     for answer in everything:
         assert (answer.reply is None) == (answer.error is not None) == (answer.grade == "missing")
-        assert as_json(answer)["correct"] is {"wrong": False, "missing": None, "right": True}[answer.grade]
+        assert as_json(answer)["correct"] is {"wrong": False, "right": True}.get(answer.grade)
+        assert (answer.extracted is None) == (answer.grade in ("unclear", "missing")) == (answer.score is None)
+    unclear = next(answer for answer in everything if answer.grade == "unclear")
+    shown = told(capsys, evolved, "--genome", unclear.genome_id, "--problem", str(unclear.problem), "--full")
+    assert "no answer could be read from the reply" in " ".join(shown.split())
     lost = next(answer for answer in everything if answer.grade == "missing")
     shown = told(capsys, evolved, "--genome", lost.genome_id, "--problem", str(lost.problem), "--split", lost.split)
     assert f"problem {lost.problem}: missing" in shown and str(lost.error).split(".")[0][:30] in shown
@@ -173,4 +177,3 @@ async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_
     report = " ".join(told(capsys, database).split())
     assert "mean scores, which the judge simulated:judge gave." in report
     assert "The simulated judge does not read the question or the rubric" in report
-    assert "mean score (%)" in report and "right answers" not in report

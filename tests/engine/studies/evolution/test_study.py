@@ -126,9 +126,9 @@ async def test_several_models_have_fitness_each_and_overall(database: Path) -> N
     small, large = (champion["models"][model] for model in models)
     assert small["validation_accuracy"] < large["validation_accuracy"]
     assert champion["fitness"] == pytest.approx((small["fitness"] + large["fitness"]) / 2)
-    assert champion["validation_accuracy"] == pytest.approx(
-        (small["validation_accuracy"] + large["validation_accuracy"]) / 2
-    )
+    by_problem = "SELECT avg(correct) AS share FROM answers WHERE split = 'judge' AND genome_id = ? GROUP BY problem"
+    mean = query(database, f"SELECT avg(share) FROM ({by_problem})", champion["genome_id"])
+    assert [(pytest.approx(champion["validation_accuracy"]),)] == mean
     asked = dict(query(database, "SELECT model, count(*) FROM call WHERE model LIKE '%solver%' GROUP BY model"))
     assert set(asked) == set(models) and len(set(asked.values())) == 1
 
@@ -154,7 +154,8 @@ async def test_the_end_is_told_as_the_contract_says(database: Path) -> None:
     for role in ("champion", "baseline"):
         low, high = found[role]["validation_ci95"]
         assert low <= found[role]["validation_accuracy"] <= high
-        assert found[role]["validation_problems"] == 20 and found[role]["missing"] == 0
+        assert found[role]["validation_problems"] == round(20 * (1 - found[role]["unclear"]))
+        assert found[role]["validation_missing"] == found[role]["missing"] == 0
     assert 0 <= found["p_value"] <= 1
 
 
@@ -198,7 +199,8 @@ async def test_a_failed_call_is_missing_and_never_wrong(database: Path) -> None:
     assert found["genomes"]["missing"] == pytest.approx(0.2, abs=0.09)
     champion = found["champion"]
     assert champion["validation_missing"] == pytest.approx(0.2, abs=0.07)
-    assert champion["validation_problems"] == round(300 * (1 - champion["validation_missing"]))
+    readable = (1 - champion["validation_missing"]) * (1 - champion["unclear"])
+    assert champion["validation_problems"] == round(300 * readable) and champion["unclear"] > 0
     questions = [row[0] for row in _held_out(database)]
     assert champion["validation_accuracy"] == pytest.approx(true_accuracy(champion["prompt"], questions), abs=0.09)
 

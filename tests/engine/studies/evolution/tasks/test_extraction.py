@@ -76,9 +76,10 @@ def test_another_answer_is_wrong(reply: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(("reply", "expected"), SILENT)
-def test_a_reply_without_an_answer_gives_none(reply: str, expected: str) -> None:
+def test_a_reply_without_an_answer_is_unclear(reply: str, expected: str) -> None:
     verdict = match(reply, expected, length=9)
-    assert (verdict.answer, verdict.correct, verdict.length) == (None, False, 9)
+    assert (verdict.answer, verdict.correct, verdict.length, verdict.worth) == (None, None, 9, 0.0)
+    assert verdict.unclear
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,36 @@ def test_a_reply_without_an_answer_gives_none(reply: str, expected: str) -> None
 def test_options_and_labels_are_found(task: str, reply: str, answer: str | None) -> None:
     problem = Problem("", "A", {"choices": CHOICES} if task == "choice" else {})
     assert AnswerTask(task, LABELS).mark(reply, problem).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("task", "asked", "reply", "correct"),
+    [
+        ("auto", "a number.", "3 + 4 = 7\nAnswer: 7", True),
+        ("number", "a number.", "**Answer: 8**", False),
+        ("number", "a number.", r"So \boxed{7} it is, of 9.", True),
+        ("number", "a number.", '{"answer": 7}', True),
+        ("number", "a number.", "It follows that there are 7", None),
+        ("number", "a number.", "Answer: none of these", None),
+        ("choice", "the letter of the option.", "Answer: (B)", True),
+        ("choice", "the letter of the option.", "B", None),
+        ("label", "one of the labels.", "Answer: very positive", False),
+        ("label", "one of the labels.", "positive", None),
+        ("text", "your answer, in a few words.", "Answer: the Rome of old.", True),
+        ("text", "your answer, in a few words.", "The Rome of old", None),
+    ],
+)
+def test_a_message_asks_for_the_form_and_only_a_marked_answer_is_read(
+    task: str, asked: str, reply: str, correct: bool | None
+) -> None:
+    expected = {"choice": "B", "label": "positive", "text": "the Rome of old"}.get(task, "7")
+    problem = Problem("", expected, {"choices": CHOICES} if task == "choice" else {})
+    reader = AnswerTask(task, LABELS, line=True)
+    assert reader.message("How much?", problem) == (
+        f'How much?\n\nEnd your reply with a line that begins with "Answer:" and holds only {asked}'
+    )
+    assert reader.mark(reply, problem).correct is correct
+    assert AnswerTask(task, LABELS).message("How much?", problem) == "How much?"
 
 
 def test_of_a_reply_that_was_cut_only_what_is_marked_counts() -> None:
@@ -142,4 +173,4 @@ def test_labelled_replies_are_marked_as_a_careful_reader_marks_them(name: str, l
 def _right(case: dict[str, Any]) -> bool:
     problem = Problem("", case["gold"], {"choices": case.get("choices") or {}})
     verdict = AnswerTask(case["task"], tuple(case.get("labels") or ())).mark(case["reply"], problem)
-    return bool(verdict.correct == case["correct"])
+    return bool(verdict.correct) == case["correct"]
