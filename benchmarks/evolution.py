@@ -21,12 +21,14 @@ from tidepool import Evolution
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.inference.contrasts import SIGNIFICANT, Contrast
 from tidepool.engine.run import run_batch
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.simulated.landscape import mends
 from tidepool.engine.studies.evolution.config import PresetName
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
+from tidepool.engine.studies.evolution.records import by_problem_contrast
 from tidepool.storage.states import StopCode
 
 FIRST_SEED = 830_000
@@ -107,16 +109,16 @@ def race(seed: int) -> dict[str, float]:
 
 
 def covered(seed: int) -> tuple[bool, float]:
-    """Whether the interval holds the truth, and how far off the champion's figure was, in binomial standard errors."""
+    """Whether the interval holds the truth (of readable replies), and how far off the figure was, in binomial standard errors."""
     champion = evolve(seed, **SMALL)["statistics"]["champion"]
     low, high = champion["validation_ci95"]
     true = truth(champion["prompt"])
-    error = (true * (1 - true) / SMALL["validation_problems"]) ** 0.5
+    error = (true * (1 - true) / champion["validation_problems"]) ** 0.5
     return low <= true <= high, (champion["validation_accuracy"] - true) / error
 
 
 def claimed(seed: int) -> bool:
-    """On the flat landscape no prompt is better, so whoever is named a winner is named wrongly."""
+    """On the flat landscape no prompt is better, so a named winner is an error."""
     return evolve(seed, **SMALL, model="simulated:flat-solver")["statistics"]["better"] is not None
 
 
@@ -178,8 +180,45 @@ def flat(first: int, count: int = 400) -> Iterator[Measurement]:
     yield at_most("winners claimed where no prompt is better", share, "%", 5, f"{count:,} small runs")
 
 
+SHARED = 0.8
+"""of a problem's luck that two prompts have in common"""
+RIVALS = ((0.99, 0.95), (0.9, 0.8), (0.6, 0.6))
+
+
+def compared(first: int, tables: int = 2_000) -> Iterator[Measurement]:
+    """Two champions on the same held-out problems, as `compare` takes their difference."""
+    for problems in (150, 60):
+        for better, worse in RIVALS:
+            rng = Random(first)
+            found = [by_problem_contrast(*_scores(rng, problems, better, worse)) for _ in range(tables)]
+            inside = fmean(one is not None and _holds(one, better - worse) for one in found)
+            name, note = f"compare, {better:g} against {worse:g} on {problems} problems", f"{tables:,} tables"
+            yield at_least(f"{name}: 95 % interval covers the difference", 100 * inside, "%", 93, note)
+            if better == worse:
+                claims = fmean(one is not None and one.p_value is not None and one.p_value <= SIGNIFICANT for one in found)
+                yield at_most(f"{name}: p of 0.05 or less", 100 * claims, "%", 6, note)
+
+
+def _scores(rng: Random, problems: int, *accuracies: float) -> tuple[list[float], list[float]]:
+    scores: tuple[list[float], list[float]] = ([], [])
+    for _ in range(problems):
+        luck = rng.random()
+        for right, accuracy, of_prompt in zip(scores, accuracies, (luck, _or_own(rng, luck)), strict=True):
+            right.append(float(of_prompt < accuracy))
+    return scores
+
+
+def _or_own(rng: Random, luck: float) -> float:
+    return luck if rng.random() < SHARED else rng.random()
+
+
+def _holds(contrast: Contrast, difference: float) -> bool:
+    low, high = contrast.interval or (contrast.difference, contrast.difference)
+    return low <= difference <= high
+
+
 def prove_truth() -> Iterator[Measurement]:
-    for place, part in enumerate((climbing, racing, coverage, flat)):
+    for place, part in enumerate((climbing, racing, coverage, flat, compared)):
         yield from part(FIRST_SEED + 10_000 * place)
 
 

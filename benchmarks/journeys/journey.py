@@ -74,7 +74,7 @@ STUDIES: Mapping[str, Study] = {
             Typed("Problems at the end", "validation_problems", "4"),
         ),
         "genomes",
-        "champion on held-out",
+        "gain over the best seed",
         " completed, 0 failed",
         (
             ("Statistics", ("on problems never used for selection",)),

@@ -142,13 +142,13 @@ def _evolution(rng: Random) -> Data:
         "stagnation": rng.choice((0, 3, 20)),
         "max_calls": rng.choice((0, 0, 0, 300)),
         "task": rng.choice(("auto", "auto", "judge")),
-        "answer_form": rng.choice(("line", "line", "any")),
-        "unclear": rng.choice(("missing", "missing", "judge")),
         "judge": "simulated:judge",
         **_reasoning(rng),
     }
     if rng.random() < 0.5:
         settings["seed_prompts"] = [_text(rng, 2, 60) for _ in range(rng.randint(1, 6))]
+    settings["answer_form"] = rng.choice(("line", "line", "any"))
+    settings["unclear"] = rng.choice(("missing", "missing", "judge"))
     return {"evolution": settings}
 
 

@@ -82,10 +82,14 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_words(path: Path)
         await until(pilot, lambda: any("best seed" in row for row in rows_text(answers.list)), "who the prompts are")
         answers.query_one("#wave", Select).clear()
         answers.query_one("#show", Select).value = "missing"
-        missing = counted(path, "SELECT count(*) FROM answers WHERE correct IS NULL")
+        missing = counted(path, "SELECT count(*) FROM answers WHERE reply IS NULL")
         await until(
             pilot, lambda: answers.list.count == missing and "missing" in rows_text(answers.list)[0], "the lost"
         )
+        answers.query_one("#show", Select).value = "unclear"
+        unclear = counted(path, "SELECT count(*) FROM answers WHERE correct IS NULL AND reply IS NOT NULL")
+        assert unclear
+        await until(pilot, lambda: answers.list.count == unclear and "? " in rows_text(answers.list)[0], "the unclear")
         answers.query_one("#show", Select).value = "any"
         word = max(first.question.split(), key=len).strip(",.?")
         answers.query_one("#search", Input).value = word

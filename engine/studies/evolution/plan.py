@@ -60,8 +60,6 @@ class SearchPlan:
         self.settings, self.problems, self.sizing = settings, problems, sizing
         self.weight = settings.calls_of_problem()
         """calls of a problem, but those to a judge of unclear replies"""
-        self.usual = 1 + UNCLEAR_SHARE * settings.judges_unclear
-        """calls with these ÷ calls without them, as expected"""
         self.finalists = 3 if settings.random_baseline else 2
         self.seeds = [genome.prompt for genome in seeds_of(settings)]
         elites = min(settings.elite_size, len(self.seeds)) if sizing.worst else settings.elite_size
@@ -84,6 +82,8 @@ class SearchPlan:
         self.units = 0
         self._numbering = Numbering()
         self._calls: list[PlannedCalls] = []
+        self._unclear: list[PlannedCalls] = []
+        """to a judge of unclear replies"""
 
     def _asked(self, genomes: int) -> int:
         """Problems of a generation with so many new genomes."""
@@ -94,9 +94,10 @@ class SearchPlan:
         settings = self.settings
         if not settings.max_calls:
             return settings.max_generations
-        later = self.usual * self.weight * self._asked(self.children) + self.rewrites
+        usual = 1 + UNCLEAR_SHARE * settings.judges_unclear
+        later = usual * self.weight * self._asked(self.children) + self.rewrites
         next_first = settings.calls_of_problem(most=True) * self._asked(settings.population_size)
-        allowance = settings.max_calls - round(self.usual * self.first) - next_first - settings.population_size
+        allowance = settings.max_calls - usual * self.first - next_first - settings.population_size
         return 1 if allowance < 0 else min(settings.max_generations, 2 + int(allowance / max(1, later)))
 
     def _seed_final(self) -> list[int]:
@@ -172,7 +173,7 @@ class SearchPlan:
             self._generation(generation, gepa)
         if gepa and generations > 1 and not settings.max_calls:  # it looks at its calls between two iterations
             self._solve(self.proposals * (MINIBATCH + training // 2))
-        later = (sum(planned.calls for planned in self._calls) / self.usual - self.first) / self.weight
+        later = (sum(planned.calls for planned in self._calls) - self.first) / self.weight
         for count in self._seed_final():
             self._solve(count, by_seeds=count)
         if settings.random_baseline and later > 0:  # whole generations until it has as many calls
@@ -181,7 +182,7 @@ class SearchPlan:
         finalists = self.finalists if later > 0 else 1  # without children, the champion is the best seed
         self._solve(finalists * len(self.problems.validation), by_seeds=len(self.problems.validation))
         self.units += finalists + (len(self.seeds) if settings.seed_final else 0)
-        return merged(self._calls)
+        return merged([*self._calls, *self._unclear])
 
     def _generation(self, generation: int, gepa: bool) -> None:
         """GEPA's takes as many calls as the genetic strategy's, in many small waves, which are shown together."""
@@ -203,9 +204,11 @@ class SearchPlan:
             for model, tokens in solving.items():
                 if problems:
                     self._calls.append(PlannedCalls(wave, model, problems * settings.samples, *tokens, rounds))
-        if settings.judged or settings.judges_unclear:
-            share, wave = UNCLEAR_SHARE if settings.judges_unclear else 0.5, self._numbering.next_wave()
-            self._calls.append(self._judged(wave, ceil(share * count * self.weight), rounds))
+        if settings.judged:
+            self._calls.append(self._judged(self._numbering.next_wave(), count * self.weight // 2, rounds))
+        elif settings.judges_unclear:
+            unclear = ceil(UNCLEAR_SHARE * count * self.weight)
+            self._unclear.append(self._judged(self._numbering.next_wave(), unclear, rounds))
 
     # -- at most ----------------------------------------------------------------------------------------
 

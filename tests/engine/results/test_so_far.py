@@ -85,8 +85,8 @@ def fittest(statistics: dict[str, Any]) -> float:
     return float(max(row["best"] for row in statistics["generations"]))
 
 
-def champion(statistics: dict[str, Any]) -> float:
-    return 100 * float(statistics["champion"]["validation_accuracy"])
+def gain(statistics: dict[str, Any]) -> float:
+    return 100 * float(statistics["difference"])
 
 
 def learned(statistics: dict[str, Any]) -> float:
@@ -104,7 +104,7 @@ Reading = tuple[str, Callable[[dict[str, Any]], float]]
     ("example", "figure", "before"),
     [
         ("simulation_judged", ("mean rating", judged), None),
-        ("evolution", ("held out", champion), ("training fitness", fittest)),
+        ("evolution", ("gain", gain), ("training fitness", fittest)),
         ("mutation", ("reward", policy), ("training reward", learned)),
     ],
 )
