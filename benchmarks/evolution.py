@@ -195,7 +195,9 @@ def compared(first: int, tables: int = 2_000) -> Iterator[Measurement]:
             name, note = f"compare, {better:g} against {worse:g} on {problems} problems", f"{tables:,} tables"
             yield at_least(f"{name}: 95 % interval covers the difference", 100 * inside, "%", 93, note)
             if better == worse:
-                claims = fmean(one is not None and one.p_value is not None and one.p_value <= SIGNIFICANT for one in found)
+                claims = fmean(
+                    one is not None and one.p_value is not None and one.p_value <= SIGNIFICANT for one in found
+                )
                 yield at_most(f"{name}: p of 0.05 or less", 100 * claims, "%", 6, note)
 
 

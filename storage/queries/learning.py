@@ -212,34 +212,6 @@ def _numbered(
     ).fetchall()
 
 
-def shares_right(
-    connection: sqlite3.Connection, batch_number: int, split: str, genomes: Sequence[str]
-) -> dict[str, dict[int, float]]:
-    """Of each genome, by problem of a split, the share of its answers that are right, or their mean score; what is missing
-    does not count."""
-    rows = connection.execute(
-        "SELECT genome_id, problem, avg(coalesce(score, correct)) FROM answer WHERE unit_id BETWEEN ? AND ? AND split = ? "
-        "AND correct IS NOT NULL AND genome_id IN (SELECT value FROM json_each(?)) GROUP BY genome_id, problem",
-        (*unit_range(batch_number), split, json.dumps(list(genomes))),
-    )
-    shares: dict[str, dict[int, float]] = {}
-    for genome, problem, share in rows:
-        shares.setdefault(genome, {})[problem] = share
-    return shares
-
-
-def problem_texts(
-    connection: sqlite3.Connection, batch_number: int, split: str, problems: Sequence[int]
-) -> dict[int, tuple[str, str]]:
-    """Question and right answer by number."""
-    rows = connection.execute(
-        "SELECT number, question, gold FROM problem WHERE batch_number = ? AND split = ? "
-        "AND number IN (SELECT value FROM json_each(?))",
-        (batch_number, split, json.dumps(list(problems))),
-    )
-    return {number: (question, gold) for number, question, gold in rows}
-
-
 def _metrics(details: str | None) -> list[dict[str, Any]]:
     metrics = json.loads(details) if details else {}
     return [metrics if isinstance(metrics, dict) else {}]

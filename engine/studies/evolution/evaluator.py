@@ -14,7 +14,6 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.call import stream
-from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.config import EvolutionSettings, WeightSettings
@@ -46,7 +45,6 @@ class Generation:
     mean: float
     diversity: float
     calls: int = 0
-    mean_ci95: tuple[float, float] | None = None
 
 
 def stopped_by(history: Sequence[Generation], target_fitness: float, most: int, stagnation: int) -> str | None:
@@ -375,7 +373,6 @@ class Evaluator:
             mean=fmean(known) if known else 0.0,
             diversity=self._diversity([genome.prompt for genome in genomes]),
             calls=self.calls - self._calls_reported,
-            mean_ci95=spread.interval if (spread := of_mean(known)) else None,
         )
         self._calls_reported = self.calls
         self.history.append(record)

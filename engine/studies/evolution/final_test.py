@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.call import expected_tokens
 from tidepool.engine.inference.contrasts import SIGNIFICANT, of_mean
 from tidepool.engine.inference.intervals import UNIT, Interval, interval_over, wilson
 from tidepool.engine.studies.evolution.breeding import SEED, seeds_of
@@ -48,23 +47,35 @@ class HeldOut:
 def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[str, Any]:
     """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart, or where unclear
     replies could reverse it; `p_value` is None where too few problems were answered for both."""
-    found = by_problem_contrast(list(map(score, champion)), list(map(score, baseline)))
+    scores = list(map(score, champion)), list(map(score, baseline))
+    found = by_problem_contrast(*scores)
     if found is None:
         nothing = dict.fromkeys(("p_value", "difference_ci95", "difference_bounds", "better"))
         return {**nothing, "difference": 0.0, "pairs": 0}
     lowest, highest = (
-        _mean_difference([score(group, share) for group in champion], [score(group, 1 - share) for group in baseline])
+        fmean(
+            _differences([score(one, share) for one in champion], [score(one, 1 - share) for one in baseline]).values()
+        )
         for share in (0.0, 1.0)
     )
     better = None
     if found.p_value is not None and found.p_value <= SIGNIFICANT:
         better = "champion" if lowest > 0 else "baseline" if highest < 0 else None
-    return {**found.as_json(), "difference_bounds": (lowest, highest), "pairs": found.clusters, "better": better}
+    gaps = _differences(*scores)
+    return {
+        **found.as_json(),
+        "difference_bounds": (lowest, highest),
+        "pairs": found.clusters,
+        "better": better,
+        "won": [problem for problem, gap in gaps.items() if gap > 0],
+        "lost": [problem for problem, gap in gaps.items() if gap < 0],
+    }
 
 
-def _mean_difference(first: Scores, second: Scores) -> float:
-    both = zip(first, second, strict=True)
-    return fmean(left - right for left, right in both if left is not None and right is not None)
+def _differences(first: Scores, second: Scores) -> dict[int, float]:
+    """By the number of a problem, of those that both have a score for."""
+    both = enumerate(zip(first, second, strict=True))
+    return {problem: left - right for problem, (left, right) in both if left is not None and right is not None}
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
@@ -176,7 +187,6 @@ def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
         }
     return {
         "prompt": genome.prompt,
-        "length": {"words": len(genome.prompt.split()), "tokens": expected_tokens(genome.prompt)},
         "fitness": fitness.total if fitness else None,
         "accuracy": fitness.accuracy if fitness else None,
         "validation_accuracy": outcome.accuracy,

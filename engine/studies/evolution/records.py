@@ -52,13 +52,9 @@ def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, st
     value = findings(connection, batch_number)
     stored = value.get(RESULT)
     if stored is not None:
-        return finalists_in(stored)
+        return {role: stored[role]["genome_id"] for role in ROLES if stored.get(role)}
     leaders = [content["leader"] for name, content in value.items() if name.startswith(GENERATION)]
     return {"champion": leaders[-1], "baseline": leaders[0]} if leaders else {}
-
-
-def finalists_in(stored: Mapping[str, Any]) -> dict[str, str]:
-    return {role: stored[role]["genome_id"] for role in ROLES if stored.get(role)}
 
 
 @dataclass(frozen=True, slots=True)

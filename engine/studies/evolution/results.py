@@ -54,15 +54,11 @@ from tidepool.engine.studies.evolution.statistics import (
 from tidepool.engine.studies.evolution.tasks.task import FORM
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.summary import finding
-from tidepool.storage.text import one_line
 from tidepool.storage.transfer.tables import ExportContents
 
 CALLS = "calls"
 CHAMPION = "champion"
-SPREAD = (
-    "The band is Student's 95 % interval of the mean over the generation's prompts. The best is one prompt, picked by this very "
-    "figure: without an interval."
-)
+ONE_SEARCH = "In training, of one search: without intervals, since prompts descend from one another and the best is picked by this figure."
 STRATEGIES = {
     "genetic": "by a genetic algorithm",
     "reflective": "by reflection: the mutator saw failed problems with the replies and proposed better instructions",
@@ -118,7 +114,6 @@ class EvolutionResults(Results):
         return [
             *_verdicts(stats),
             *_finalists(stats, finalists),
-            *_problems(stats),
             table("the search", ("", ""), list(_search(stats)), left=2),
             *_prompts(finalists),
             *_drawn(stats),
@@ -207,7 +202,8 @@ def _verdicts(stats: EvolutionStatistics) -> Iterator[Block]:
     if rival:
         gain = f"{text_of(_gain(rival))}, {_judgement(rival)}"
         yield Words(f"champion against random search of {rival.calls:,} calls: {gain}")
-    if stats.stopped_by:
+    if stats.won is not None and stats.lost is not None:
+        yield Words(f"The champion does better on {counted(len(stats.won), 'problem')}, worse on {len(stats.lost):,}.")
         yield Words(ONE_RUN, "quiet")
 
 
@@ -246,7 +242,7 @@ def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) ->
             _held_out(row),
             _share(row.unclear),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
-            row.length.words if row.length else len(row.prompt.split()),
+            len(row.prompt.split()),
         )
         for title, row in finalists.items()
     ]
@@ -284,28 +280,6 @@ def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) ->
         yield table("the champion by model", ("model", "fitness", "held out (95 %)", "best seed"), rows)
 
 
-def _problems(stats: EvolutionStatistics) -> Iterator[Block]:
-    if (problems := stats.problems) is None or not problems.compared:
-        return
-    does = "solves and the best seed prompt does not" if problems.binary else "does better on than the best seed prompt"
-    yield Words(
-        f"{counted(len(problems.won), 'problem')} that the champion {does}, {len(problems.lost):,} the other way"
-    )
-    rows: list[tuple[Cell, ...]] = [
-        (
-            f"{one.problem}",
-            one_line(one.question, 33),
-            one_line(one.gold, 12),
-            _share(one.champion, 0),
-            _share(one.baseline, 0),
-        )
-        for one in problems.hardest
-    ]
-    if rows:
-        columns = ("problem", "question", "gold", "champion", "best seed")
-        yield table("the hardest held-out problems", columns, rows, left=3)
-
-
 def _search(stats: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     saved = stats.calls_saved_by_racing
     end = f"stopped by {stats.stopped_by}" if stats.stopped_by else "not at its end"
@@ -339,8 +313,8 @@ def _drawn(stats: EvolutionStatistics) -> Iterator[Block]:
     if len(generations) > 1:
         xs = [row.generation for row in generations]
         best = line("best", xs, [row.best for row in generations], "primary")
-        mean = line("mean", xs, [row.mean for row in generations], "accent", [row.mean_ci95 for row in generations])
-        yield Figure("lines", "fitness by generation", (best, mean), xlabel="generation", caption=SPREAD)
+        mean = line("mean", xs, [row.mean for row in generations], "accent")
+        yield Figure("lines", "fitness by generation", (best, mean), xlabel="generation", caption=ONE_SEARCH)
 
 
 # -- methods -----------------------------------------------------------------------------------------------------

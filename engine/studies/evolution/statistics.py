@@ -2,83 +2,21 @@
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.errors import NotFound
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
-from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists, finalists_in
+from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists
 from tidepool.storage.batches import find_batch
-from tidepool.storage.queries.learning import genome, genome_counts, problem_texts, shares_right
+from tidepool.storage.queries.learning import genome, genome_counts
 from tidepool.storage.queries.summary import findings
-
-SPLIT = "judge"
-MOST_HARD = 8
-
-
-@dataclass(frozen=True)
-class HardProblem(Statistics):
-    problem: int
-    """its number in its split"""
-    question: str
-    gold: str
-    right: float
-    """the share that all finalists together have right, or their mean score"""
-    champion: float | None
-    baseline: float | None
-
-
-@dataclass(frozen=True)
-class ProblemStatistics(Statistics):
-    split: str
-    compared: int
-    """problems that both were answered"""
-    won: tuple[int, ...]
-    """problems on which the champion does better than the best seed prompt"""
-    lost: tuple[int, ...]
-    """the other way"""
-    binary: bool
-    """every problem is solved or not: one reply each, and no scores between"""
-    hardest: tuple[HardProblem, ...]
-    """none that everybody has right"""
-
-
-def problem_statistics(
-    connection: sqlite3.Connection, batch_number: int, finalists: Mapping[str, str]
-) -> ProblemStatistics | None:
-    """None where the finalists were not judged, or before answers were kept. `finalists`: role → genome id."""
-    shares = shares_right(connection, batch_number, SPLIT, tuple(finalists.values()))
-    if not shares:
-        return None
-    champion, baseline = (shares.get(finalists.get(role, ""), {}) for role in ("champion", "baseline"))
-    both = sorted(champion.keys() & baseline.keys())
-    by_problem: dict[int, list[float]] = {}
-    for scores in shares.values():
-        for problem, share in scores.items():
-            by_problem.setdefault(problem, []).append(share)
-    right = {problem: fmean(scores) for problem, scores in by_problem.items()}
-    hardest = sorted((share, problem) for problem, share in right.items() if share < 1)[:MOST_HARD]
-    texts = problem_texts(connection, batch_number, SPLIT, [problem for _, problem in hardest])
-    return ProblemStatistics(
-        SPLIT,
-        len(both),
-        tuple(problem for problem in both if champion[problem] > baseline[problem]),
-        tuple(problem for problem in both if champion[problem] < baseline[problem]),
-        all(share in (0, 1) for scores in (champion, baseline) for share in scores.values()),
-        tuple(
-            HardProblem(problem, *texts.get(problem, ("", "")), share, champion.get(problem), baseline.get(problem))
-            for share, problem in hardest
-        ),
-    )
 
 
 @dataclass(frozen=True)
 class GenerationStatistics(Statistics):
-    LEFT_OUT = frozenset({"mean_ci95"})
-
     generation: int
     best: float
     mean: float
@@ -86,8 +24,6 @@ class GenerationStatistics(Statistics):
     calls: int
     leader: str
     missing: float
-    mean_ci95: Interval | None
-    """Student's, over the prompts of the generation; not of batches that were run before it was recorded"""
 
 
 @dataclass(frozen=True)
@@ -96,15 +32,6 @@ class ByModel(Statistics):
     accuracy: float | None
     validation_accuracy: float | None
     validation_ci95: Interval | None
-
-
-@dataclass(frozen=True)
-class Length(Statistics):
-    """Of what a model is shown before the question."""
-
-    words: int
-    tokens: int
-    """as far as one can tell without the model's own tokenizer"""
 
 
 @dataclass(frozen=True)
@@ -117,11 +44,9 @@ class MetricEstimate(Statistics):
 class Portrait(Statistics):
     """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
 
-    LEFT_OUT = frozenset({"components", "length", "metrics"})
+    LEFT_OUT = frozenset({"components", "metrics"})
 
     prompt: str
-    length: Length | None
-    """a gain that is paid with a prompt ten times as long is another gain"""
     fitness: float | None
     accuracy: float | None
     validation_accuracy: float | None
@@ -165,7 +90,7 @@ class Genomes(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "problems", "marked_by"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "won", "lost", "marked_by"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -191,8 +116,10 @@ class EvolutionStatistics(Statistics):
     """by reason"""
     random_search: RandomSearch | None
     genomes: Genomes
-    problems: ProblemStatistics | None
-    """which held-out problems were solved; not before they were met, and not of batches that kept no answers"""
+    won: tuple[int, ...] | None
+    """held-out problems, by number, on which the champion does better than the best seed prompt"""
+    lost: tuple[int, ...] | None
+    """the other way"""
     marked_by: str | None
     """what gave each reply a score from 0 to 1, of which accuracies are means: a judge's model or a scorer; None: replies
     are right or wrong"""
@@ -213,8 +140,7 @@ def evolution_statistics(
         "genomes": dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True)),
         "marked_by": f"scorer {settings['scorer']}" if settings.get("scorer") else judged,
     }
-    problems = problem_statistics(connection, batch_number, finalists_in(stored)) if RESULT in value else None
-    return replace(EvolutionStatistics.from_json(data), problems=problems)
+    return EvolutionStatistics.from_json(data)
 
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:

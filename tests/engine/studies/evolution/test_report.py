@@ -2,15 +2,12 @@
 
 import json
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
-from scipy import stats
 
 from tests.engine.studies.evolution.running import run, study
 from tests.support.command import Tidepool
-from tests.support.state import query
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.reports.blocks import Estimate, Table, text_of
 from tidepool.engine.studies.evolution.records import Family, Member
@@ -32,13 +29,6 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     assert page.count(shown) == 1, "the gain is the headline"
     assert "against random search of" in page and page.count("compare runs over several seeds") == 2
     assert found["rewrites"] > sum(found["refused_rewrites"].values()) >= 0
-    assert found["champion"]["length"]["words"] == len(found["champion"]["prompt"].split())
-    assert page.count("<polygon") == 1, "the band of the mean"
-    first = [fitness for (fitness,) in query(database, "SELECT fitness FROM genomes WHERE generation = 0") if fitness]
-    low, high = found["generations"][0]["mean_ci95"]
-    assert (low + high) / 2 == pytest.approx(found["generations"][0]["mean"])
-    interval = stats.t.interval(0.95, len(first) - 1, fmean(first), stats.sem(first))
-    assert (low, high) == pytest.approx(interval, abs=0.02), "the best seeds are asked again before the end"
     assert page.count("<polyline") == 2 and "random search" in page and "simulated:solver-small" in page
     assert "<script" not in page and "&lt;script&gt;" in page
     found["champion"] |= {"missing": 0.123, "validation_missing": 0.456}
