@@ -32,12 +32,13 @@ def recomputed(folder: Path) -> dict[str, Any]:
     held_out, search = (answers[answers["split"] == split] for split in (HELD_OUT, SEARCH))
     roles = finalists(held_out, genomes)
     scores = {role: by_problem(held_out, name) for role, name in roles.items()}
+    ends = {share: {role: by_problem(held_out, name, share) for role, name in roles.items()} for share in (0.0, 1.0)}
     rows = {role: portrait(answers[answers["genome_id"] == name], genomes, name) for role, name in roles.items()}
-    rows["random_search"] |= difference(scores["champion"], scores["random_search"])
+    rows["random_search"] |= difference(scores, ends, "random_search")
     bred = search[search["genome_id"].isin(genomes.index)]
     return {
         **rows,
-        **difference(scores["champion"], scores["baseline"]),
+        **difference(scores, ends, "baseline"),
         "problems": problems(scores),
         "genomes": {
             "total": len(genomes),
@@ -62,10 +63,11 @@ def training_scores(search: pandas.DataFrame) -> pandas.Series:
     return search.loc[search["reply"].notna(), "score"].fillna(0.0)
 
 
-def by_problem(held_out: pandas.DataFrame, genome: str) -> pandas.Series:
-    """The share of right answers to each problem."""
-    own = readable(held_out[held_out["genome_id"] == genome])
-    return own.groupby("problem")["score"].mean()
+def by_problem(held_out: pandas.DataFrame, genome: str, unclear: float | None = None) -> pandas.Series:
+    """The score of the reply to each problem; `unclear` is that of replies without a readable answer, which else do not count."""
+    own = held_out[(held_out["genome_id"] == genome) & held_out["reply"].notna()].set_index("problem")
+    scores = own["score"].where(own["correct"].notna())
+    return scores.dropna() if unclear is None else scores.fillna(unclear)
 
 
 def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) -> dict[str, Any]:
@@ -77,6 +79,7 @@ def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) ->
         "genome_id": name,
         "generation": int(search["generation"].min()),
         **accuracy(held_out),
+        **bounds(held_out),
         **trained,
         "components": {**trained, "replies": len(came_back)},
         "models": {model: by_model(own, held_out) for model, own in search.groupby("model")},
@@ -89,6 +92,16 @@ def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) ->
         for model in row["models"].values():
             model["fitness"] = own["fitness"]
     return row
+
+
+def bounds(answers: pandas.DataFrame) -> dict[str, Any]:
+    """Of the accuracy, with all replies without a readable answer wrong, or right."""
+    came_back = answers[answers["reply"].notna()]
+    scores = came_back["score"].where(came_back["correct"].notna())
+    return {
+        "unclear": float(scores.isna().mean()),
+        "accuracy_bounds": [float(scores.fillna(share).mean()) for share in (0.0, 1.0)],
+    }
 
 
 def by_model(search: pandas.DataFrame, held_out: pandas.DataFrame) -> dict[str, Any]:
@@ -109,14 +122,21 @@ def accuracy(answers: pandas.DataFrame) -> dict[str, Any]:
     }
 
 
-def difference(first: pandas.Series, second: pandas.Series) -> dict[str, Any]:
-    """Problem by problem, of those that both answered."""
-    found = paired((first - second).dropna(), "talks")
+Scores = dict[str, pandas.Series]
+"""by role, of each problem"""
+
+
+def difference(scores: Scores, ends: dict[float, Scores], other: str) -> dict[str, Any]:
+    """Problem by problem, of those that both answered. Bounds: with all unclear replies of the champion wrong and those of the
+    other right, and the other way."""
+    found = paired((scores["champion"] - scores[other]).dropna(), "talks")
+    lowest, highest = (float((ends[one]["champion"] - ends[1 - one][other]).mean()) for one in (0.0, 1.0))
     p_value = found.p_value if tested("pairs", found.clusters) else None
     better = None
-    if p_value is not None and p_value <= 1 - LEVEL and found.difference:
-        better = "champion" if found.difference > 0 else "baseline"
+    if p_value is not None and p_value <= 1 - LEVEL:
+        better = "champion" if lowest > 0 else "baseline" if highest < 0 else None
     return {
+        "difference_bounds": [lowest, highest],
         "difference": found.difference,
         "difference_ci95": found.interval,
         "p_value": p_value,

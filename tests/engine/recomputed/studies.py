@@ -78,7 +78,7 @@ STUDIES = {
     "scenarios": game('pairing = "ordered"\nrounds = 12\n') + SCENARIOS + agents(("Ada", "Bob", "Cleo"), secrets={}),
     "simulation": f"{SIMULATION}num_simulations = 80\n{entities(12)}",
     "evolution": (
-        f'[batch]\nkind = "evolution"\nseed = 2\n{LIVE}[providers.simulated]\nfatal_rate = 0.02\n[evolution]\nmodel = "simulated:solver"\nmutator = "simulated:rewriter"\n'
+        f'[batch]\nkind = "evolution"\nseed = 1\n{LIVE}[providers.simulated]\nfatal_rate = 0.02\n[evolution]\nmodel = "simulated:solver"\nmutator = "simulated:rewriter"\n'
         "population_size = 8\nmax_generations = 3\nmax_problems = 12\nvalidation_problems = 40\nelite_size = 1\n"
         "random_baseline = true\nrate_limit_per_minute = 0\n"
     ),

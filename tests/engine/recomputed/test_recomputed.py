@@ -102,7 +102,9 @@ CASES = {
     "scenarios": Case(of_game, GAME, frozenset({"t", "MOVER", "Bonett–Price"})),
     "simulation": Case(of_simulation, SIMULATION, shown=("missing.simulations", "missing.judgements")),
     "evolution": Case(
-        lambda published: evolution.recomputed(published.folder), EVOLUTION, shown=("genomes.missing", "difference")
+        lambda published: evolution.recomputed(published.folder),
+        EVOLUTION,
+        shown=("genomes.missing", "difference", "champion.unclear"),
     ),
     "mutation": Case(
         lambda published: mutation.recomputed(published.folder),
