@@ -236,7 +236,7 @@ def matched(
 
     `most` is how far apart two values can be; the groups of `order`, such as who opened, are weighted equally. Student's
     interval and test; or Bonett and Price's where few differ, since a variance of next to nothing tells nothing: they count
-    one more of either sign, as far apart as any was or half of what is possible.
+    one more of either sign, as far apart as any was or half of what is possible; if none differs, all of what is possible.
     """
     if not len(differences):
         return None
@@ -253,7 +253,8 @@ def matched(
         values = numpy.bincount(cluster, values) / numpy.bincount(cluster)
     if clusters < 2 or len(clusterings) > 1 or not _few_differ(values):
         return student("t", clusters, mean, variance, clusters - 1, tested=tested)
-    size = max(0.0 if clusterings else most / 2, float(abs(values).max())) or most / 2
+    largest = float(abs(values).max())
+    size = max(0.0 if clusterings else most / 2, largest) if largest else most
     middle, total = mean * clusters / (clusters + 2), clusters + 2
     variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total
     return student("Bonett–Price", clusters, mean, variance, math.inf, tested=tested, middle=middle)

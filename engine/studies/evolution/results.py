@@ -361,6 +361,13 @@ def _size(settings: Mapping[str, Any], split: str) -> int:
     return int(settings["max_problems" if split == "training" else "validation_problems"])
 
 
+MEASURED = {
+    "line": "Of 120 replies of an outside author that follow the form, 105 were read, 102 of them correctly (97 %); the others are unclear.",
+    "any": "Of 120 free replies of an outside author, 102 were read, 80 of them correctly (78 %); the others are unclear.",
+}
+"""docs/tasks.md; `test_replies_of_an_outside_author_are_read_as_published` holds the figures"""
+
+
 def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
     task, rubric = settings.get("task"), settings.get("rubric")
     if scorer := settings.get("scorer"):
@@ -376,6 +383,7 @@ def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
         return
     if settings.get("answer_form") == "line":
         yield f'Every message ended with a sentence that asks for the form: "{FORM}…". Only a marked answer was read.'
+    yield MEASURED["line" if settings.get("answer_form") == "line" else "any"]
     if task in ("choice", "label"):
         yield f"A reply was right where the {'option' if task == 'choice' else 'label'} that it commits to was the expected one."
     else:

@@ -184,7 +184,8 @@ def few_differ(values: pandas.Series) -> bool:
 
 def bonett_price(values: pandas.Series, mean: float, unit: str, least: float, most: float) -> Contrast:
     """One more of either sign, as far apart as any was, or half of what is possible."""
-    size = max(least, float(values.abs().max())) or most / 2
+    largest = float(values.abs().max())
+    size = max(least, largest) if largest else most
     total = len(values) + 2
     middle = mean * len(values) / total
     variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total

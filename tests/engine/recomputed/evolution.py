@@ -13,7 +13,6 @@ from statsmodels.stats.proportion import proportion_confint
 from tests.engine.recomputed.estimators import LEVEL, paired, tested
 
 SEARCH, HELD_OUT = "search", "judge"
-MOST_HARD = 8
 
 
 def readable(answers: pandas.DataFrame) -> pandas.DataFrame:
@@ -35,11 +34,13 @@ def recomputed(folder: Path) -> dict[str, Any]:
     ends = {share: {role: by_problem(held_out, name, share) for role, name in roles.items()} for share in (0.0, 1.0)}
     rows = {role: portrait(answers[answers["genome_id"] == name], genomes, name) for role, name in roles.items()}
     rows["random_search"] |= difference(scores, ends, "random_search")
+    gaps = (scores["champion"] - scores["baseline"]).dropna()
     bred = search[search["genome_id"].isin(genomes.index)]
     return {
         **rows,
         **difference(scores, ends, "baseline"),
-        "problems": problems(scores),
+        "won": list(gaps.index[gaps > 0]),
+        "lost": list(gaps.index[gaps < 0]),
         "genomes": {
             "total": len(genomes),
             "distinct_prompts": genomes["prompt"].nunique(),
@@ -88,7 +89,6 @@ def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) ->
         own = genomes.loc[name]
         row |= {column: own[column] for column in ("prompt", "operator", "fitness")}
         row["components"] |= {"total": own["fitness"], "words": len(own["prompt"].split())}
-        row["length"] = {"words": len(own["prompt"].split())}
         for model in row["models"].values():
             model["fitness"] = own["fitness"]
     return row
@@ -142,24 +142,4 @@ def difference(scores: Scores, ends: dict[float, Scores], other: str) -> dict[st
         "p_value": p_value,
         "pairs": found.clusters,
         "better": better,
-    }
-
-
-def problems(scores: dict[str, pandas.Series]) -> dict[str, Any]:
-    gaps = (scores["champion"] - scores["baseline"]).dropna()
-    right = pandas.DataFrame(scores).T.drop_duplicates().T.mean(axis=1)
-    hard = sorted((share, number) for number, share in right.items() if share < 1)[:MOST_HARD]
-    return {
-        "compared": len(gaps),
-        "won": list(gaps.index[gaps > 0]),
-        "lost": list(gaps.index[gaps < 0]),
-        "hardest": [
-            {
-                "problem": number,
-                "right": share,
-                "champion": scores["champion"].get(number),
-                "baseline": scores["baseline"].get(number),
-            }
-            for share, number in hard
-        ],
     }

@@ -34,8 +34,6 @@ EVOLUTION = {
     "random_search.models.*.fitness": "fitness of prompts of the random search",
     "random_search.components.total": "fitness of prompts of the random search",
     "random_search.components.words": "prompts of the random search",
-    "random_search.length.words": "prompts of the random search",
-    "*.length.tokens": "an estimate before the run",
     **{
         f"*.components.{name}": "parts of the fitness"
         for name in ("consistency", "diversity", "efficiency", "length_penalty", "tokens")

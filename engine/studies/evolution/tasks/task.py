@@ -53,6 +53,8 @@ _REASON = re.compile(r"(?:,?\s(?:because|since|which)\b|\s\().*", re.DOTALL | re
 _SUBJECT = re.compile(r"^.*(?:\bis\b|:)\s+(?=\S)", re.DOTALL)
 """of a sentence that says what something is"""
 _EITHER = re.compile(r"\sor\s", re.IGNORECASE)
+_SCALED = re.compile(r"\s*(?:hundred|thousand|million|billion|dozen)\b", re.IGNORECASE)
+"""behind a number, changes its value"""
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
@@ -68,18 +70,24 @@ class Place(NamedTuple):
 
 
 def places(reply: str, *, only_marked: bool = False) -> Iterator[Place]:
-    """The places to look at, in their order. `only_marked`: the whole reply is none of them."""
+    """The places to look at, in their order. `only_marked`: what the last marker marks, and nothing else."""
     text = _NEXT_QUESTION.split(_THOUGHT.sub(" ", reply[-_READ:]).lstrip(), maxsplit=1)[0]
     if (field := _answer_field(text)) is not None:
         yield Place(field, True)
         return
     for marker in reversed(list(_MARKER.finditer(text))[-_MOST_MARKERS:]):
-        if marker["box"]:
-            yield Place(_in_braces(text, marker.end()), True)
-            continue
         line = text[marker.end() : marker.end() + _LONGEST_ANSWER].lstrip(_RIM).partition("\n")[0]
         end = _SENTENCE_END.search(line)
-        yield Place(line[: end.start()] if end else line, True)
+        marked = (
+            _in_braces(text, marker.end())
+            if marker["box"]
+            else line[: end.start()]
+            if end and not only_marked
+            else line
+        )
+        yield Place(marked, True)
+        if only_marked:
+            return
     if not only_marked:
         yield Place(text, False)
 
@@ -167,7 +175,10 @@ def number_answer(reply: str, *, only_marked: bool = False) -> Number | None:
             return next(reversed(numbers_in(text)), None)
         before, _, after = text.rpartition("=")
         if numbers := numbers_in(after) or numbers_in(before):
-            return None if len(numbers) > 1 and _EITHER.search(text[numbers[0].start :]) else numbers[0]
+            several = len({number.value for number in numbers}) > 1
+            either = several and (only_marked or _EITHER.search(text[numbers[0].start :]))
+            scaled = only_marked and _SCALED.match(after or before, numbers[0].end)
+            return None if either or scaled else numbers[0]
     return None
 
 
@@ -217,6 +228,8 @@ def choice_answer(reply: str, choices: Mapping[str, str], *, only_marked: bool =
     alone = re.compile(rf"(?<![\w'’])(?:(?<=option )|(?!A\s+(?!is\b)[a-z]))([{letters}])(?![\w'’])")
     by_text = {normalised(text): letter for letter, text in choices.items() if text.strip()}
     for text, marked in places(reply, only_marked=only_marked):
+        if only_marked and _EITHER.search(text) and len(set(alone.findall(text))) > 1:
+            return None
         if letter := (first if marked else opening).match(text):
             return letter[1].upper()
         if not marked and (letters_found := alone.findall(text)):
@@ -231,6 +244,8 @@ def label_answer(reply: str, labels: Sequence[str], *, only_marked: bool = False
     folded = {label.casefold(): label for label in labels}
     for text, marked in places(reply, only_marked=only_marked):
         shown = plain(text).casefold().lstrip(_RIM)
+        if only_marked and folded and len(set(_names_pattern(tuple(folded)).findall(shown))) > 1:
+            return None
         opens = bool(folded) and _names_pattern(tuple(folded)).match(shown) is not None
         if label := _mentioned(shown, tuple(folded), first=marked or opens):
             return folded[label]
@@ -256,6 +271,7 @@ def text_answer(reply: str, *, only_marked: bool = False) -> str | None:
             lines = text.strip().splitlines()
             bold = _BOLD.findall(text)
             text = bold[-1] if bold else lines[-1] if lines and len(lines[-1].split()) <= _SENTENCE_WORDS else ""
+        text = text[: end.start()] if marked and (end := _SENTENCE_END.search(text)) else text
         words = _REASON.sub("", plain(text).strip(_RIM)).strip(_RIM)
         if not marked:
             words = _SUBJECT.sub("", words).strip(_RIM)

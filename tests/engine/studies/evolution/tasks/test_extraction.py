@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.results import MEASURED
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, expected_number, match, numbers_in
 
 CASES = Path(__file__).parent / "cases"
@@ -160,6 +161,22 @@ def test_no_reply_is_beyond_reading(reply: str, expected: str) -> None:
 def test_every_whole_number_is_read_back_from_every_form(number: int, form: str) -> None:
     assert match(form.format(number), str(number)).correct
     assert match(form.format(f"{number:,}"), str(number)).correct
+
+
+@pytest.mark.parametrize(("form", "read", "correctly"), [("followed", 105, 102), ("free", 102, 80)])
+def test_replies_of_an_outside_author_are_read_as_published(form: str, read: int, correctly: int) -> None:
+    """The figures of docs/tasks.md and of the methods text."""
+    cases = [json.loads(line) for line in (CASES / "outside.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = []
+    for case in (case for case in cases if case["form"] == form):
+        task = AnswerTask(case["task"], case.get("labels", ()), line=form == "followed")
+        fields = {"choices": case["choices"]} if "choices" in case else {}
+        mark = task.mark(case["reply"], Problem(case["question"], case["expected"], fields))
+        if mark.correct is not None:
+            found.append(case["truth"] == ("right" if mark.correct else "wrong"))
+    assert (len(found), sum(found)) == (read, correctly)
+    (words,) = (one for one in MEASURED.values() if f" {read} were read, {correctly} of them" in one)
+    assert words
 
 
 @pytest.mark.parametrize(("name", "least"), [("models", 82.6), ("practice", 89.0)])
