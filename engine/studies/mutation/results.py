@@ -99,7 +99,7 @@ class MutationResults(Results):
         if (held_out := super().headline(statistics)) or not updates:
             return held_out
         last = updates[-1]
-        reward = Estimate(last["smoothed"], last["smoothed_ci95"], 3)
+        reward = Number(last["smoothed"], 3)
         return Headline("training reward", reward, f"{last['env_steps']:,} steps, update {last['update']:,}")
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
@@ -219,11 +219,10 @@ def _learning(stats: MutationStatistics) -> Iterator[Block]:
             [row.env_steps for row in rows],
             [row.smoothed for row in rows],
             "primary" if rows is updates else "",
-            [row.smoothed_ci95 for row in rows],
         )
         for name, rows in learners.items()
     )
-    caption = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
+    caption = "Running means in training, without intervals."
     title, steps = "reward while learning, smoothed", "answered steps"
     yield Figure("lines", title, curves, xlabel=steps, ylabel="mean reward", caption=caption)
 

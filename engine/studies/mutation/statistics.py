@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.inference.intervals import UNIT, Interval, share_interval, student_interval
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
@@ -31,18 +31,9 @@ class UpdateStatistics(Statistics):
     mean_reward: float
     success_rate: float
     """the share of episodes ended since the last update that ended well"""
-    quartiles: Interval
-    """between which the middle half of the rewards lies"""
     uses: Mapping[str, int]
     """of each operator"""
-    error: float | None
-    """standard error of the mean reward, over episodes"""
-    episodes: int
-    ended: int
-    """episodes that ended since the last update"""
     smoothed: float
-    smoothed_ci95: Interval | None
-    success_rate_ci95: Interval | None
 
 
 @dataclass(frozen=True)
@@ -150,21 +141,10 @@ def _updates(connection: sqlite3.Connection, batch_number: int) -> Iterator[dict
 
 
 def smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each update with the running mean of the rewards up to it, weighted to the newest, and intervals where they are known.
-
-    The running mean is a weighted sum of means, so its variance is the sum of theirs by the squares of the weights.
-    Rewards lie between 0 and 1, and so do their intervals.
-    """
-    level, variance = None, 0.0
-    rows = []
+    """Each update with the running mean of the rewards up to it, weighted to the newest."""
+    level, rows = None, []
     for update in updates:
-        reward, error, ended = update["mean_reward"], update["error"], update["ended"]
-        weight = 1.0 if level is None else SMOOTHING
+        reward = update["mean_reward"]
         level = reward if level is None else level + SMOOTHING * (reward - level)
-        smoothed = None
-        if error is not None:
-            variance = (1 - weight) ** 2 * variance + (weight * error) ** 2
-            smoothed = student_interval(level, variance, update["episodes"] - 1, UNIT)
-        success = share_interval(round(update["success_rate"] * ended), ended) if ended else None
-        rows.append({**update, "smoothed": level, "smoothed_ci95": smoothed, "success_rate_ci95": success})
+        rows.append({**update, "smoothed": level})
     return rows

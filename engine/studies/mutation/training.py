@@ -9,9 +9,8 @@ and never learning.
 """
 
 import asyncio
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -39,8 +38,8 @@ class Learner(Protocol):
     def policy(self) -> Policy: ...
 
 
-DETAILS = ("quartiles", "uses", "error", "episodes", "ended")
-"""what is told of an update beside its columns"""
+DETAILS = ("uses",)
+"""of an update, beside its columns"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +49,8 @@ class Update:
     mean_reward: float
     success_rate: float
     """the share of episodes ended since the last update that ended well"""
-    quartiles: tuple[float, float]
-    """between which the middle half of the rewards lies"""
     uses: dict[str, int]
     """of each operator"""
-    error: float | None
-    """standard error of the mean reward: steps of one episode are not independent, so episodes are counted"""
-    episodes: int
-    ended: int
-    """episodes that ended since the last update"""
-
-
-def standard_error(rewards: Mapping[int, Sequence[float]]) -> float | None:
-    """Of the mean over all steps, with the episodes (by their number) as clusters; None with a single one."""
-    if len(rewards) < 2:
-        return None
-    steps = sum(map(len, rewards.values()))
-    mean = sum(map(sum, rewards.values())) / steps
-    squares = sum((sum(episode) - mean * len(episode)) ** 2 for episode in rewards.values())
-    return math.sqrt(len(rewards) / (len(rewards) - 1) * squares) / steps
 
 
 @dataclass(slots=True)
@@ -109,7 +91,6 @@ class TrainingRecord:
     updates: list[Update] = field(default_factory=list)
     operators: dict[str, OperatorUse] = field(default_factory=lambda: no_uses(OPERATOR_NAMES))
     _rewards: list[float] = field(default_factory=list)
-    _episodes: dict[int, list[float]] = field(default_factory=dict)
     _endings: list[bool] = field(default_factory=list)
     _uses: Counter[str] = field(default_factory=Counter)
 
@@ -130,7 +111,6 @@ class TrainingRecord:
         self.operators[step.operator].total_reward += reward
         self._uses[step.operator] += 1
         self._rewards.append(reward)
-        self._episodes.setdefault(step.serial, []).append(reward)
         if step.ended:
             self._endings.append(step.terminated)
         if len(self._rewards) == self.update_size:
@@ -142,21 +122,16 @@ class TrainingRecord:
             self._close(self.env_steps)
 
     def _close(self, env_steps: int) -> None:
-        low, high = np.quantile(self._rewards, (0.25, 0.75))
         self.updates.append(
             Update(
                 update=len(self.updates) + 1,
                 env_steps=env_steps,
                 mean_reward=sum(self._rewards) / len(self._rewards),
                 success_rate=sum(self._endings) / len(self._endings) if self._endings else 0.0,
-                quartiles=(float(low), float(high)),
                 uses=dict(self._uses),
-                error=standard_error(self._episodes),
-                episodes=len(self._episodes),
-                ended=len(self._endings),
             )
         )
-        self._rewards, self._episodes, self._endings, self._uses = [], {}, [], Counter()
+        self._rewards, self._endings, self._uses = [], [], Counter()
 
 
 MOST_LOST_IN_A_ROW = 200

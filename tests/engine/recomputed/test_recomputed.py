@@ -40,10 +40,7 @@ EVOLUTION = {
     },
 }
 MUTATION = {
-    **{
-        f"updates[*].{name}": "when a step was taken"
-        for name in ("ended", "episodes", "error", "quartiles", "smoothed_ci95", "success_rate_ci95", "uses.*")
-    },
+    "updates[*].uses.*": "when a step was taken",
     "baselines.random.updates[*": "updates of learners that ran beside",
 }
 DESIGN = {"outcomes.*.digits": "how it is shown", "batches_lacking": "the design is in the config"}

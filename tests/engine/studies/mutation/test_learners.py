@@ -81,7 +81,6 @@ def test_updates_cover_all_steps_and_say_how_it_went() -> None:
         (4, 100),
     ]
     assert all(0 < update.mean_reward < 1 and 0 <= update.success_rate <= 1 for update in record.updates)
-    assert all(update.quartiles[0] <= update.mean_reward <= update.quartiles[1] for update in record.updates)
     assert [sum(update.uses.values()) for update in record.updates] == [32, 32, 32, 4]
     total = sum(use.total_reward for use in record.operators.values())
     assert total == pytest.approx(sum(u.mean_reward * n for u, n in zip(record.updates, (32, 32, 32, 4), strict=True)))
