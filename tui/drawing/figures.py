@@ -292,7 +292,7 @@ Colours = Mapping[str, Sequence[int]]
 
 LEAST_HEIGHT = 7
 """rows of a figure beneath which its note is left out"""
-CURVES_HEIGHT = 16
+CURVES_HEIGHT = 12
 
 
 def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool = False) -> list[list[Run]]:

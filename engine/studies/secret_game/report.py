@@ -48,7 +48,7 @@ def blocks(stats: Row) -> list[Block]:
         _agents(stats),
         *_openers(stats["openers"]),
         *([Words(f"rounds sat out: {', '.join(sat_out)}")] if sat_out else []),
-        _pairs(stats["pairs"]),
+        *([_pairs(stats["pairs"])] if len(stats["pairs"]) > 1 else []),
         *_drawn(stats),
         *_models(stats),
         *_scenarios(stats.get("scenarios")),
