@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.statistics import format_unaffected, study_outcomes
+from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.gate import design_text
 from tidepool.engine.inference.measures import PERCENT
 from tidepool.engine.kinds import load_kind
@@ -89,7 +89,6 @@ def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     known = [effect for effect in (*stated, *others) if effect.entry["difference"] is not None]
     drawn = dict.fromkeys(effect.name for effect in known if effect in stated) or [one.name for one in known[:1]]
     return [
-        *(Words(format_unaffected(entry), "warning") for entry in statistics.get("ignored_by_simulation", ())),
         *_confirmatory(stated, statistics),
         *_cells(statistics),
         *(_forest([effect for effect in known if effect.name == name]) for name in drawn),

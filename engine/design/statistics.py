@@ -1,15 +1,13 @@
 """What came out of a study of several batches, from its file alone: the JSON summary, means of cells, effects of factors.
 
 Confirmatory are the hypotheses of the design as the file has them, with Holm's correction over all that it stated. Everything
-else is exploratory: one family over all outcomes. Factors that a simulated model does not react to are
-foreseen from what it reads of its first requests, and measured from its replies."""
+else is exploratory: one family over all outcomes."""
 
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,61 +35,15 @@ from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.measures import Outcome
 from tidepool.engine.inference.significance import corrected, holm
 from tidepool.engine.kinds import load_kind
-from tidepool.engine.reports.blocks import listing
 from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.runtime.stop_results import stopping_of
 from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.queries.summary import ReplyPairs, compare_replies, merge_failures
+from tidepool.storage.queries.summary import merge_failures
 from tidepool.storage.states import BatchStatus, study_reason, study_status
-from tidepool.storage.studies import StoredCell
 from tidepool.storage.studies import cells_of as stored_cells
-
-# -- factors that simulated models ignore ------------------------------------------------------------------------------
-
-
-Levels = Mapping[str, str]
-MOST_COMPARED = 50
-"""cells that are held against the first one"""
-
-
-def unaffected(
-    connection: sqlite3.Connection, cells: Sequence[StoredCell], *, paired: bool
-) -> Iterator[dict[str, Any]]:
-    """Levels at which all replies of simulated models to different requests are the same, with the number of replies."""
-    by_change: dict[tuple[tuple[str, str, str], ...], list[ReplyPairs]] = {}
-    first = {cell.replicate: cell for cell in reversed(cells)}
-    for cell in islice(cells, MOST_COMPARED):
-        if changed := _changed(first[cell.replicate].levels, cell.levels, paired):
-            numbers = first[cell.replicate].batch["number"], cell.batch["number"]
-            by_change.setdefault(changed, []).append(compare_replies(connection, *numbers))
-    for changed, pairs in by_change.items():
-        replies = sum(pair.replies for pair in pairs)
-        if replies and all(pair.identical for pair in pairs):
-            models = sorted({model for pair in pairs for model in pair.models})
-            yield {"contrast": _contrast(changed), "models": models, "replies": replies}
-
-
-def format_unaffected(ignored: Mapping[str, Any]) -> str:
-    return (
-        f"Contrast {ignored['contrast']}: {ignored['replies']:,} of {ignored['replies']:,} compared replies of {listing(ignored['models'])} to requests "
-        "that differ are identical. "
-        f"The simulated model{'s' * (len(ignored['models']) > 1)} did not react to this factor, so the study cannot show an effect of it."
-    )
-
-
-def _changed(reference: Levels, levels: Levels, paired: bool) -> tuple[tuple[str, str, str], ...]:
-    """(factor, level, level of the reference) of one factor, or of all that go in step; nothing where several differ."""
-    before = {name: reference.get(name, "") for name in levels}
-    changed = tuple((name, level, before[name]) for name, level in levels.items() if level != before[name])
-    return changed if len(changed) == 1 or paired else ()
-
-
-def _contrast(changed: Sequence[tuple[str, str, str]]) -> str:
-    return ", ".join(f"{factor}: {level} - {reference}" for factor, level, reference in changed)
-
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 
@@ -113,9 +65,6 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     return {
         **design_statistics(design, tables_of(outcomes, cells, batches)),
         "batches_lacking": _lacking(connection, study["id"], design),
-        "ignored_by_simulation": list(
-            unaffected(connection, stored_cells(connection, study["id"]), paired=factors.mode == "paired")
-        ),
     }
 
 

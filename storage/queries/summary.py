@@ -182,15 +182,6 @@ class UsedPrompt(NamedTuple):
     """numbers of those in which it was used"""
 
 
-class ReplyPairs(NamedTuple):
-    """Replies of simulated models at one address of two batches, where what was asked differs."""
-
-    replies: int
-    identical: bool
-    """all of them"""
-    models: frozenset[str]
-
-
 def models_used(connection: sqlite3.Connection, numbers: Sequence[int], *, branch: bool = False) -> list[ModelCalls]:
     """The most asked first. Of a branch those are left out that nobody was asked for, which takes reading it whole."""
     rows = connection.execute(
@@ -233,24 +224,3 @@ def prompts_used(connection: sqlite3.Connection, numbers: Sequence[int], most: i
         UsedPrompt(text, calls, models[prompt], speaker, speakers, frozenset(map(int, numbers.split(","))))
         for prompt, text, calls, speaker, speakers, numbers in rows
     ]
-
-
-MOST_PAIRS = 10_000
-_PAIRS = (
-    "FROM (SELECT * FROM call WHERE unit_id BETWEEN :first AND :last LIMIT :most) a "
-    "CROSS JOIN call b ON b.unit_id = a.unit_id + :apart AND b.step = a.step "
-    "WHERE a.key <> b.key AND a.status = 'answered' AND b.status = 'answered' "
-    "AND a.model LIKE 'simulated:%' AND b.model LIKE 'simulated:%'"
-)
-
-
-def compare_replies(connection: sqlite3.Connection, number: int, other: int) -> ReplyPairs:
-    """Of the first calls of two batches. A key names what was asked and its seed: equal keys are one request."""
-    apart = other - number << UNIT_BITS
-    bounds = {"apart": apart, "first": number << UNIT_BITS, "last": (number + 1 << UNIT_BITS) - 1, "most": MOST_PAIRS}
-    if value_of(connection, f"SELECT 1 {_PAIRS} AND a.text <> b.text LIMIT 1", bounds):
-        return ReplyPairs(0, False, frozenset())
-    rows = connection.execute(
-        f"SELECT model, count(*) FROM (SELECT b.model AS model {_PAIRS}) GROUP BY model", bounds
-    ).fetchall()
-    return ReplyPairs(sum(row[1] for row in rows), True, frozenset(row[0] for row in rows))
