@@ -209,6 +209,7 @@ class CellMean:
     """blocks without a value: failed here, or not planned or not begun"""
     mean: float | None
     interval: Interval | None
+    estimand: str = ""
 
 
 def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
@@ -334,8 +335,10 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
         return CellMean(cell, 0, missing, None, None)
     mean = float(present.mean())
     if not table.outcome.per_talk:
-        return CellMean(cell, len(present), missing, mean, _cut(of_mean(present.tolist()), table.outcome.bounds))
-    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present))
+        interval = _cut(of_mean(present.tolist()), table.outcome.bounds)
+        return CellMean(cell, len(present), missing, mean, interval, SPEAKS_OF["replicates"])
+    units, _ = _clusters(table, rows, [column])
+    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present), SPEAKS_OF[units])
 
 
 def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> Interval | None:

@@ -5,7 +5,7 @@ listed here with the reason.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -130,6 +130,18 @@ def test_the_csv_files_give_every_figure(name: str, tmp_path: Path) -> None:
     assert {value for path, value in recomputed.items() if path.endswith(".method")} >= case.methods
     assert all(recomputed[path] for path in case.shown)
     assert all(recomputed[path] < 0 for path in case.below)
+    assert not [path for path in intervals(published.statistics) if not path[-1]], (
+        "every interval says what it is about"
+    )
+
+
+def intervals(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Where there is an interval, and last its estimand."""
+    if isinstance(node, dict) and any(key.endswith("ci95") and node[key] for key in node):
+        yield *path, node.get("estimand", "")
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, inner in items:
+        yield from intervals(inner, (*path, str(key)))
 
 
 def same(ours: Any, told: Any) -> bool:
