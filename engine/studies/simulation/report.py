@@ -117,11 +117,19 @@ def _entities(entities: Mapping[str, Row], measure: str) -> Iterator[Block]:
     ranked = dict(sorted(entities.items(), key=lambda item: -(_mean(item[1][measure], measure).value or 0.0)))
     places = {name: place for place, name in enumerate(sorted(entities))}
     columns = {"words": "words each (95 %)", **({RATING: "rating (95 %)"} if measure == RATING else {})}
+    failed = any(row.get("failed") for row in entities.values())
     rows: list[tuple[Cell, ...]] = [
-        (Named(name, places[name]), row["simulations"], *(_mean(row[one], one) for one in columns))
+        (
+            Named(name, places[name]),
+            row["simulations"],
+            *([row["failed"]] if failed else []),
+            *(_mean(row[one], one) for one in columns),
+        )
         for name, row in ranked.items()
     ]
-    yield table("entities", ("entity", "talks", *columns.values()), rows, first=MOST_ENTITIES)
+    yield table(
+        "entities", ("entity", "talks", *(["failed"] if failed else []), *columns.values()), rows, first=MOST_ENTITIES
+    )
     drawn = {name: row[measure] for name, row in list(ranked.items())[:MOST_DRAWN] if row[measure]}
     title = "mean rating" if measure == RATING else "words a talk"
     series = series_of(title, [_mean(row, measure) for row in drawn.values()], "primary")
@@ -145,7 +153,9 @@ def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry["groups"]) for _, entry in ranked[:MOST_ATTRIBUTES])
     yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)
-    yield Words("Intervals leave out one entity at a time, with all its talks; of two entities there is none.", "quiet")
+    note = "Intervals leave out one entity at a time, with all its talks; of two entities there is none."
+    few = any(entry.get("note") for entry in attributes.values())
+    yield Words(note + " Groups of fewer than 20 entities can have too narrow ones." * few, "quiet")
 
 
 def _doubt(test: Row | None) -> tuple[float, float]:
