@@ -27,7 +27,6 @@ from tidepool.engine.studies.mutation.statistics import (
     OperatorReward,
     Reward,
     RewardDifference,
-    RewardGain,
 )
 
 Scores = NDArray[np.float64]
@@ -127,8 +126,6 @@ def compare(
         random=rewards["random"],
         best_constant=OperatorReward(rewards[best].mean_reward, rewards[best].ci95, best),
         unchanged=rewards[UNCHANGED],
-        policy_over_random=gains.get("random", RewardGain(None, None)),
-        policy_over_best_constant=gains.get(BEST_CONSTANT, RewardGain(None, None)),
         differences=gains,
         others={name: row for name, row in rewards.items() if name not in ("policy", "random", UNCHANGED)},
         queries=int(whole.sum()),

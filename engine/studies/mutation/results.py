@@ -39,7 +39,7 @@ from tidepool.engine.studies.mutation.statistics import (
     HeldOutRewards,
     MutationStatistics,
     Reward,
-    RewardGain,
+    RewardDifference,
     mutation_statistics,
 )
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
@@ -157,7 +157,7 @@ def _reward(row: Reward) -> Estimate:
     return Estimate(row.mean_reward, row.ci95, 3)
 
 
-def _gain(row: RewardGain) -> Estimate:
+def _gain(row: RewardDifference) -> Estimate:
     return Estimate(row.difference, row.ci95, 3, signed=True)
 
 

@@ -62,15 +62,11 @@ class OperatorReward(Reward):
 
 
 @dataclass(frozen=True)
-class RewardGain(Statistics):
-    difference: float | None
-    ci95: Interval | None
-
-
-@dataclass(frozen=True)
-class RewardDifference(RewardGain):
+class RewardDifference(Statistics):
     """What the policy gains over a baseline, query by query."""
 
+    difference: float | None
+    ci95: Interval | None
     p_value: float | None
     """None: too few queries for a verdict"""
     p_value_holm: float | None
@@ -84,8 +80,6 @@ class HeldOutRewards(Statistics):
     best_constant: OperatorReward
     unchanged: Reward
     """of the query as it is, asked by the same rules"""
-    policy_over_random: RewardGain
-    policy_over_best_constant: RewardGain
     differences: Mapping[str, RewardDifference]
     """by baseline: random, best_constant, unchanged, and learners that ran beside"""
     others: Mapping[str, Reward]

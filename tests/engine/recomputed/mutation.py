@@ -58,8 +58,6 @@ def held_out(measures: pandas.DataFrame, operators: list[str]) -> dict[str, Any]
     return {
         **{name: reward(scores[column]) for name, column in {"policy": "policy", **baselines}.items()},
         "best_constant": {**reward(scores[best]), "operator": best},
-        "policy_over_random": difference(gains["random"]),
-        "policy_over_best_constant": difference(gains["best_constant"]),
         "differences": gains,
         "others": {name: reward(scores[name]) for name in operators},
         "queries": len(scores),
