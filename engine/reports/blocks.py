@@ -48,7 +48,8 @@ def p_value(value: float | None) -> str:
 
 def tested(value: float, corrected: float | None) -> str:
     """Of a text: p = 0.012 (0.036 with Holm's correction)."""
-    return f"p {'' if value < 0.001 else '= '}{p_value(value)} ({p_value(corrected)} with Holm's correction)"
+    text = f"p {'' if value < 0.001 else '= '}{p_value(value)}"
+    return text if corrected == value else f"{text} ({p_value(corrected)} with Holm's correction)"
 
 
 def format_outcome(outcome: Mapping[str, Any]) -> str:
