@@ -117,5 +117,6 @@ def test_csv_out_and_in_status_and_errors_from_elsewhere(
     assert main(["--db", str(path), "code", "last", "--status"]) == 0
     shown = capsys.readouterr().out
     assert "coded by hand" in shown and "bob" in shown and "instruments against the coders" in shown
+    assert "coders: " in shown and "bob (1 coded)" in shown
     assert main(["--db", str(path), "stats", "last"]) == 0
     assert "coded by hand" in capsys.readouterr().out, "the report has it too"

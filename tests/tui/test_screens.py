@@ -52,7 +52,7 @@ async def every_screen(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[st
     await until(pilot, lambda: len(app.screen.query("#plots .block")) > 1, "the plots")
     for panel, words in (
         ("overview", "secrets revealed"),
-        ("statistics", "Ada & Bob"),
+        ("statistics", "Agents who opened"),
         ("plots", "who reveals"),
         ("talks", "conversations"),
     ):

@@ -9,8 +9,10 @@ import numpy
 import pytest
 
 from tests.engine.coding.coded import code_all, played_game, played_simulation
+from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.inference.corrected import kappa
+from tidepool.engine.reports.blocks import Words
 
 
 def exported(path: Path, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -74,6 +76,10 @@ def test_the_sample_is_drawn_by_verdict_with_one_side_a_talk(
     assert found["coded"] == len(coded) == 70 and found["unclear"] == sum(side.code == "unclear" for side in coded)
     assert {name: row["coded"] for name, row in found["coders"].items()} == {"ann": 70, "bob": 60, "cy": 40}
     assert set(found["instruments"]) == {"detectors", "judge"}
+    warnings = [
+        block.text for block in coding_blocks(analysis) if isinstance(block, Words) and block.level == "warning"
+    ]
+    assert any("take the coders' codes for the truth" in text for text in warnings)
 
 
 def test_the_corrected_rates(game: tuple[dict[str, Any], dict[str, Any]], sides: list[Side]) -> None:

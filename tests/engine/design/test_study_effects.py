@@ -215,6 +215,7 @@ def test_ratings_of_a_simulation_are_compared_talk_by_talk_and_an_unrated_talk_i
     assert effect["difference"] == pytest.approx(0.5) and (effect["number"], effect["left_out"]) == (2, 1)
     assert effect["estimand"] == "entities like these" and effect["p_value"] is None
     assert effect["note"].startswith("no verdict: 2 of at least 10 entities")
+    assert f"E1: {effect['note']}" in words(study_blocks(found_in(path)))
     assert [one["missing"] for one in found["rating"]["cells"]] == [0, 1]
 
 

@@ -60,6 +60,14 @@ async def test_report_and_transcript_tell_all_and_fit_their_width(database: Path
     assert "revealed in message" in shown and "judge:" in shown and "(simulated)" in shown
 
 
+async def test_models_have_a_table_where_several_agents_share_one(database: Path) -> None:
+    config = study(12)
+    config.agents[1].model = config.agents[0].model
+    report = printed((await run_batch(config, database))["statistics"], 100)
+    lines = report.split("by model")[1].splitlines()[2:6]
+    assert [line.split()[0] for line in lines] == [f"simulated:{name}" for name in sorted({*PERSONAS} - {"trusting"})]
+
+
 async def test_a_report_of_nothing_is_short(database: Path) -> None:
     dead = Providers(simulated=SimulatedSettings(fatal_rate=1.0, retries=0))
     summary = await run_batch(study(2, providers=dead), database)

@@ -11,7 +11,7 @@ from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.reports.blocks import Figure
+from tidepool.engine.reports.blocks import Estimate, Figure, Headline, Words
 from tidepool.engine.runtime.plans import priced
 from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.simulation.report import blocks
@@ -162,6 +162,16 @@ async def test_a_rating_that_is_no_level_of_the_scale_is_missing_and_every_level
     assert (judged["given"], judged["missing"], judged["distribution"]) == (4, 6, {"2": 2, "4": 2})
     (bars,) = [one for one in blocks(summary["statistics"]) if isinstance(one, Figure) and one.form == "bars"]
     assert bars.labels == ("1", "2", "3", "4", "5") and bars.series[0].ys == (0, 2, 0, 2, 0)
+
+
+async def test_a_mean_over_two_entities_has_no_interval_in_the_report(tmp_path: Path) -> None:
+    for people in (PEOPLE[:2], PEOPLE):
+        summary = await run_batch(panel(people, num_simulations=6, judge=JUDGE), tmp_path / "s.db")
+        judged, shown = summary["statistics"]["judgements"], blocks(summary["statistics"])
+        (mean,) = [one.figure for one in shown if isinstance(one, Headline)]
+        assert isinstance(mean, Estimate) and mean.value == judged["mean"]
+        assert mean.interval == (tuple(judged["ci95"]) if len(summary["statistics"]["entities"]) > 2 else None)
+        assert Words(judged["note"], "warning") in shown and "no verdict" in judged["note"]
 
 
 async def test_a_judge_hears_neither_thoughts_nor_attributes(tmp_path: Path, calls: list[Call]) -> None:
