@@ -1,13 +1,12 @@
 """Corrected rates and agreement against figures by hand and against statsmodels; their coverage is proved apart."""
 
-import math
 import random
 
 import numpy
 import pytest
 
 from tidepool.engine.coding.statistics import majority
-from tidepool.engine.inference.corrected import Share, TwoGroups, coded_share, corrected, kappa, two_groups
+from tidepool.engine.inference.corrected import Share, TwoGroups, coded_share, kappa, two_groups
 from tidepool.engine.inference.intervals import wilson
 
 
@@ -35,23 +34,6 @@ def test_sensitivity_and_specificity_are_weighted_back_to_the_batch() -> None:
     silent = groups(0, 500, 0, 0, 5, 50)
     assert (silent.rate, silent.sensitivity, silent.specificity) == (0.1, 0, 1)
     assert two_groups(5, 5, [(1.0, True, True)]) is None
-
-
-def test_a_corrected_rate_joins_both_predictive_values_and_the_interval_of_the_verdicts() -> None:
-    found = groups(240, 760, 33, 50, 3, 50)
-    alone = wilson(0.24, 1000)
-    rate = corrected(found, alone)
-    value = 0.24 * 0.66 + 0.76 * 0.06
-    parts = (0.24 * (0.66 - wilson(0.66, 50)[0]), 0.76 * (0.06 - wilson(0.06, 50)[0]), 0.6 * (0.24 - alone[0]))
-    assert (rate.value, rate.low) == pytest.approx((value, value - math.hypot(*parts)))
-    parts = (0.24 * (wilson(0.66, 50)[1] - 0.66), 0.76 * (wilson(0.06, 50)[1] - 0.06), 0.6 * (alone[1] - 0.24))
-    assert rate.high == pytest.approx(value + math.hypot(*parts))
-    # What talks have in common widens it by what the instrument does not see.
-    seen = 0.24 * 0.66 / found.rate + 0.76 * 0.94 / (1 - found.rate) - 1
-    added = ((0.31 - 0.24) ** 2 - (alone[1] - 0.24) ** 2) / seen**2
-    clustered = corrected(found, (0.18, 0.31))
-    assert (clustered.high - found.rate) ** 2 == pytest.approx((rate.high - found.rate) ** 2 + added)
-    assert (corrected(found, (0.0, 1.0)).low, corrected(found, (0.0, 1.0)).high) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,12 @@
 """Effects are worked out block by block, and blocks are what is independent."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy
 import pytest
 from scipy import stats
 
-from tidepool.engine.inference.contrasts import matched
 from tidepool.engine.inference.effects import (
     CellBatch,
     Effect,
@@ -78,19 +74,6 @@ def as_student(found: Effect, differences: Sequence[float]) -> None:
     assert found.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
 
 
-def test_a_main_effect_is_students_test_of_the_differences_of_matched_talks() -> None:
-    first, second = drawn_values(30), drawn_values(30, 1)
-    found = effect(table_of(TWO, [[first[:15], second[:15]], [first[15:], second[15:]]]), asked("a: 1 - 0", TWO))
-    as_student(found, [ours - theirs for theirs, ours in zip(first, second, strict=True)])
-    assert (found.units, found.number, found.left_out, found.note) == ("talks", 30, 0, "")
-
-
-def test_an_interaction_is_the_difference_of_differences_within_each_talk() -> None:
-    cells = [drawn_values(25, seed) for seed in range(4)]
-    found = effect(table_of(CROSSED, [cells]), asked("a: 1 - 0 × b: 1 - 0", CROSSED))
-    as_student(found, [d - c - b + a for a, b, c, d in zip(*cells, strict=True)])
-
-
 def test_talks_that_a_game_links_are_one_difference_a_game() -> None:
     first, second = drawn_values(48), drawn_values(48, 1)
     found = effect(table_of(TWO, [[first, second]], talks_in_game=4), asked("a: 1 - 0", TWO))
@@ -110,45 +93,6 @@ def test_games_of_several_replicates_are_different_games() -> None:
     replicates = [[drawn_values(4, seed), drawn_values(4, seed + 50)] for seed in range(10)]
     found = effect(table_of(TWO, replicates, talks_in_game=4), asked("a: 1 - 0", TWO))
     assert (found.units, found.number) == ("games", 10) and found.p_value is not None
-
-
-def test_conversations_that_share_entities_are_left_out_together() -> None:
-    """Written out: twelve entities in pairs, and the effect without each of them in turn."""
-    random = numpy.random.default_rng(4)
-    casts = list(combinations(range(12), 2))
-    reaction, values = random.normal(0, 1, 12), random.normal(3, 0.5, (len(casts), 2))
-    values[:, 1] += [reaction[list(cast)].mean() for cast in casts]
-    plain = table_of(TWO, [[values[:, 0].tolist(), values[:, 1].tolist()]])
-    table = replace(plain, members=numpy.array(casts))
-    found = effect(table, asked("a: 1 - 0", TWO))
-    gaps = values[:, 1] - values[:, 0]
-    without = [gaps[[one not in cast for cast in casts]].mean() for one in range(12)]
-    error = math.sqrt(11 / 12 * sum((one - numpy.mean(without)) ** 2 for one in without))
-    reach = float(stats.t.ppf(0.975, 11)) * error
-    assert (found.units, found.number, found.estimand) == ("entities", 12, "entities like these")
-    assert found.interval == pytest.approx((gaps.mean() - reach, gaps.mean() + reach))
-    assert found.p_value == pytest.approx(2 * float(stats.t.sf(abs(gaps.mean()) / error, 11)))
-    assert effect(plain, asked("a: 1 - 0", TWO)).interval != found.interval
-    mean = cell_mean(table, ("1",))
-    assert mean.interval and mean.interval[1] - mean.interval[0] > 0.5
-
-
-def test_a_rating_of_one_entity_is_clustered_by_combination() -> None:
-    casts = numpy.array([(0, other) for other in range(1, 7)] * 4)
-    rating = replace(POINTS, name="rating of A", about="entities.A")
-    table = table_of(TWO, [[drawn_values(24), drawn_values(24, 1)]], rating, drawn=lambda _, number: str(number % 6))
-    found = effect(replace(table, members=casts), asked("a: 1 - 0", TWO))
-    assert (found.units, found.number, found.p_value) == ("combinations", 6, None)
-
-
-def test_a_talk_that_a_cell_lacks_is_left_out_and_counted() -> None:
-    first: list[float | None] = [*drawn_values(22)]
-    second: list[float | None] = [*drawn_values(22, 1)]
-    first[3] = second[7] = None
-    found = effect(table_of(TWO, [[first, second]]), asked("a: 1 - 0", TWO))
-    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
-    as_student(found, [b - a for a, b in pairs])
-    assert (found.number, found.left_out) == (20, 2)
 
 
 def test_talks_in_which_others_met_are_not_matched_so_replicates_count() -> None:
@@ -195,32 +139,6 @@ def test_replicates_that_all_give_the_same_difference_have_no_verdict() -> None:
 def test_nothing_in_common_is_told() -> None:
     found = effect(table_of(TWO, [[[1.0, None], [None, 2.0]]]), asked("a: 1 - 0", TWO))
     assert (found.difference, found.number, found.left_out) == (None, 0, 2) and found.note.startswith("nothing")
-
-
-def test_hardly_any_difference_still_has_an_interval_that_is_not_absurd() -> None:
-    """Three talks of a hundred differ, and by unequal steps: Bonett and Price's two more are counted."""
-    gaps = numpy.zeros(100)
-    gaps[:3] = 0.5, 1.0, -0.5
-    found = matched(gaps)
-    assert found is not None and found.interval is not None and found.method == "Bonett–Price"
-    assert -0.03 < found.interval[0] < 0.01 < found.interval[1] < 0.05
-
-
-def test_games_of_which_most_differ_have_students_interval_and_those_of_which_few_do_one_more_of_either_kind() -> None:
-    games = numpy.repeat(numpy.arange(12), 4)
-    most, few = numpy.zeros(48), numpy.zeros(48)
-    most[[0, 4, 5, 8, 12, 13, 14, 20, 24, 28, 32, 33]], few[[0, 4]] = 1.0, 0.5
-    found, sparse = matched(most, [games]), matched(few, [games])
-    assert found and found.p_value == pytest.approx(stats.ttest_1samp(most.reshape(12, 4).mean(axis=1), 0).pvalue)
-    assert (
-        sparse and sparse.interval and sparse.method == "Bonett–Price" and sparse.interval[0] < 0 < sparse.interval[1]
-    )
-
-
-def test_a_difference_that_never_varies_is_found_where_there_are_enough_talks() -> None:
-    many, few = matched(numpy.full(40, 0.5)), matched(numpy.full(3, 0.5))
-    assert many and many.interval and many.interval[0] < 0.5 < many.interval[1] and (many.p_value or 1) < 0.001
-    assert few and (few.p_value or 0) > 0.05
 
 
 @pytest.mark.parametrize(("direction", "p_value"), [("two-sided", 0.04), ("less", 0.02), ("greater", 0.98)])

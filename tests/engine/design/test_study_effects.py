@@ -65,14 +65,6 @@ def test_an_effect_the_other_way_is_no_finding_however_large() -> None:
     assert found["hypotheses"][0]["p_value"] > 0.99
 
 
-def test_holm_counts_all_that_was_stated() -> None:
-    interaction = {"outcome": "revealed", "contrast": "firmness: plain - firm"}
-    found = design_statistics(design_of(FIRMNESS, [STATED, interaction]), tables(OPEN, CLOSED))
-    first, second = found["hypotheses"]
-    assert first["p_value_holm"] == pytest.approx(2 * first["p_value"])
-    assert second["direction"] == "two-sided" and second["difference"] == pytest.approx(40)
-
-
 def test_verdicts_on_a_part_of_a_study_are_told() -> None:
     found = design_statistics(design_of(FIRMNESS, [STATED]), tables(OPEN, CLOSED))
     part = words(study_blocks({**found, "batches_lacking": 2}))

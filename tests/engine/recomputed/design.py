@@ -4,7 +4,7 @@ Hypotheses were stated in the config. What a CSV file does not say, and the conf
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import combinations, product
 from math import prod
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.engine.recomputed.estimators import (
     UNIT,
     Contrast,
     Interval,
-    holm,
+    correct,
     jackknife,
     jackknife_variance,
     paired,
@@ -29,19 +29,10 @@ Weights = dict[tuple[str, ...], float]
 """of cells"""
 
 
-Effects = dict[str, list[dict[str, Any]]]
-"""by outcome"""
-
-
-def families(effects: Effects) -> Iterable[list[dict[str, Any]]]:
-    """What Holm's correction of the exploratory effects goes over: all outcomes."""
-    return [[row for own in effects.values() for row in own]]
-
-
 def recomputed(folder: Path, scale: Interval, hypotheses: list[Mapping[str, str]], more: list[str]) -> dict[str, Any]:
     """`scale` is that of scores and ratings; `more` are outcomes that are shown beside those of all participants."""
     design = Design(pandas.read_csv(folder / "measures.csv"), scale)
-    names = [*(name for name in design.measures if name != "obtained"), *more]
+    names = [name for name in ("revealed", "score", "rating") if name in set(design.rows["measure"])] + more
     stated = {(one["outcome"], one["contrast"]) for one in hypotheses}
     effects = {
         outcome: [
@@ -51,9 +42,7 @@ def recomputed(folder: Path, scale: Interval, hypotheses: list[Mapping[str, str]
         ]
         for outcome in names
     }
-    for family in families(effects):
-        for row, p_value in zip(family, holm(row["p_value"] for row in family), strict=True):
-            row["p_value_holm"] = p_value
+    correct([row for own in effects.values() for row in own])
     return {
         "factors": design.factors,
         "replicates": int(design.rows["replicate"].max()),
@@ -72,10 +61,7 @@ class Design:
         cast = rows.drop_duplicates(["replicate", "number"]).set_index(["replicate", "number"])["cluster"]
         self.members = cast.map(lambda cell: sorted(json.loads(cell)) if cell.startswith("[") else [])
         """of each matched conversation of a simulation"""
-        self.rows, self.scale, self.tables = rows, scale, dict[str, pandas.DataFrame]()
-        self.measures = [
-            name for name in ("revealed", "obtained", "score", "rating") if (rows["measure"] == name).any()
-        ]
+        self.rows, self.scale = rows, scale
 
     def bounds(self, outcome: str) -> Interval:
         return self.scale if outcome.split(" of ")[0] in ("score", "rating") else UNIT
@@ -86,11 +72,6 @@ class Design:
 
     def table(self, outcome: str) -> pandas.DataFrame:
         """A row for each matched conversation, a column for each cell: means over participants, where none is missing."""
-        if outcome not in self.tables:
-            self.tables[outcome] = self.matched(outcome)
-        return self.tables[outcome]
-
-    def matched(self, outcome: str) -> pandas.DataFrame:
         measure, _, owner = outcome.partition(" of ")
         own = self.rows[self.rows["measure"] == measure]
         if owner:
@@ -114,10 +95,17 @@ class Design:
         return prod(1 if levels[name] == self.factors[name][1] else -1 for name in names)
 
     def effect(self, outcome: str, contrast: str, weights: Weights) -> dict[str, Any]:
-        table = self.table(outcome)[list(weights)]
+        table, scale, (low, high) = self.table(outcome)[list(weights)], self.unit(outcome), self.bounds(outcome)
         differences = (table.dropna() * pandas.Series(weights)).sum(axis=1)
-        found = self.estimated(outcome, differences, sum(map(abs, weights.values())))
-        scale = self.unit(outcome)
+        if outcome == "rating":
+            found = over_entities(differences, self.members)
+        else:
+            clusters = self.combinations(outcome, differences)
+            unit, most = (
+                "talks" if clusters is None else "combinations",
+                (high - low) * sum(map(abs, weights.values())) / 2,
+            )
+            found = paired(differences, unit, clusters, most)
         return {
             "contrast": contrast,
             "difference": scale * found.difference,
@@ -127,28 +115,6 @@ class Design:
             "number": found.clusters,
             "left_out": int((self.played(outcome) & table.isna().any(axis=1)).sum()),
         }
-
-    def estimated(self, outcome: str, differences: pandas.Series, weight: float) -> Contrast:
-        """Over entities where conversations share them, over the combinations of one entity, else over conversations."""
-        if outcome == "rating":
-            return self.over_entities(differences)
-        low, high = self.bounds(outcome)
-        clusters = self.combinations(outcome, differences)
-        unit = "talks" if clusters is None else "combinations"
-        found = paired(differences, unit, clusters, most=(high - low) * weight / 2)
-        assert found is not None
-        return found
-
-    def over_entities(self, values: pandas.Series) -> Contrast:
-        """The jackknife: each entity is left out with all its conversations."""
-        without = self.without_entities(values)
-        moments = float(values.mean()), jackknife_variance(without)
-        return student(moments, len(without) - 1, "entities", len(without), "jackknife")
-
-    def without_entities(self, values: pandas.Series) -> list[float]:
-        members = self.members.loc[values.index]
-        names = sorted({name for own in members for name in own})
-        return [float(values[[name not in own for own in members]].mean()) for name in names]
 
     def combinations(self, outcome: str, values: pandas.Series) -> pandas.Series | None:
         """Of an entity's own ratings, where one comes twice."""
@@ -163,9 +129,7 @@ class Design:
         return table.notna().any(axis=1) if " of " in outcome else pandas.Series(True, table.index)
 
     def cells(self, outcome: str) -> list[dict[str, Any]]:
-        table, scale = self.table(outcome), self.unit(outcome)
-        met = self.played(outcome)
-        rows = []
+        table, scale, rows = self.table(outcome), self.unit(outcome), []
         for cell in product(*self.factors.values()):
             known = table[cell].dropna()
             ends = self.interval(outcome, known)
@@ -173,7 +137,7 @@ class Design:
                 {
                     "levels": dict(zip(self.factors, cell, strict=True)),
                     "talks": len(known),
-                    "missing": int((met & table[cell].isna()).sum()),
+                    "missing": int((self.played(outcome) & table[cell].isna()).sum()),
                     "mean": scale * float(known.mean()),
                     "ci95": ends and [scale * end for end in ends],
                 }
@@ -182,14 +146,11 @@ class Design:
 
     def interval(self, outcome: str, values: pandas.Series) -> Interval | None:
         """Of a cell's mean."""
+        bounds, clusters = self.bounds(outcome), self.combinations(outcome, values)
         if outcome == "rating":
-            return jackknife(float(values.mean()), self.without_entities(values), len(values), self.bounds(outcome))
-        clusters = self.combinations(outcome, values)
-        if clusters is None:
-            numbers = pandas.Series(range(len(values)), index=values.index)
-            found = rate(values, numbers, self.bounds(outcome), likeness=1.0)
-        else:
-            found = rate(values, clusters, self.bounds(outcome))
+            return jackknife(float(values.mean()), without_entities(values, self.members), len(values), bounds)
+        talks = pandas.Series(range(len(values)), index=values.index)
+        found = rate(values, talks, bounds, likeness=1.0) if clusters is None else rate(values, clusters, bounds)
         return found.interval() if found else None
 
     def tested(self, hypotheses: list[Mapping[str, str]]) -> list[dict[str, Any]]:
@@ -197,12 +158,23 @@ class Design:
         contrasts, rows = self.contrasts(), []
         for one in hypotheses:
             row = self.effect(one["outcome"], one["contrast"], contrasts[one["contrast"]])
-            direction = one.get("direction", "two-sided")
-            if direction != "two-sided" and row["p_value"] is not None:
-                as_stated = row["difference"] < 0 if direction == "less" else row["difference"] > 0
+            sign = {"less": -1, "greater": 1}.get(one.get("direction", ""))
+            if sign and row["p_value"] is not None:
+                as_stated = sign * row["difference"] > 0
                 row["p_value"] = row["p_value"] / 2 if as_stated else 1 - row["p_value"] / 2
             rows.append({"outcome": one["outcome"], **row})
-        adjusted = holm(1.0 if row["p_value"] is None else row["p_value"] for row in rows)
-        for row, p_value in zip(rows, adjusted, strict=True):
-            row["p_value_holm"] = None if row["p_value"] is None else p_value
+        correct(rows, untested=1.0)
         return rows
+
+
+def over_entities(values: pandas.Series, members: pandas.Series) -> Contrast:
+    """The jackknife: each entity is left out with all its conversations."""
+    without = without_entities(values, members)
+    moments = float(values.mean()), jackknife_variance(without)
+    return student(moments, len(without) - 1, "entities", len(without), "jackknife")
+
+
+def without_entities(values: pandas.Series, members: pandas.Series) -> list[float]:
+    casts = members.loc[values.index]
+    names = sorted({name for own in casts for name in own})
+    return [float(values[[name not in own for own in casts]].mean()) for name in names]

@@ -1,7 +1,7 @@
 """Estimators as docs/statistics.md describes them, by scipy and statsmodels. Nothing of the engine is used here."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +31,15 @@ MOST_EFFECTIVE = 10
 FEW_IN_AN_ARM = 5
 
 
-def tested(unit: str, clusters: int) -> bool:
-    return clusters >= FEWEST[unit]
-
-
-def holm(p_values: Iterable[float | None]) -> list[float | None]:
-    """Over those that were tested."""
-    listed = list(p_values)
-    known = [value for value in listed if value is not None]
-    corrected = iter(multipletests(known, method="holm")[1].tolist() if known else [])
-    return [None if value is None else next(corrected) for value in listed]
+def correct(rows: list[dict[str, Any]], name: str = "p_value_holm", *, untested: float | None = None) -> None:
+    """Holm's correction of all rows; those without a test are left out, or count as `untested`."""
+    known = [row for row in rows if row["p_value"] is not None or untested is not None]
+    values = [untested if row["p_value"] is None else row["p_value"] for row in known]
+    corrected = dict(
+        zip(map(id, known), multipletests(values, method="holm")[1].tolist() if known else [], strict=True)
+    )
+    for row in rows:
+        row[name] = None if row["p_value"] is None else corrected[id(row)]
 
 
 # -- rates of values that come in clusters -----------------------------------------------------------------------------
@@ -77,18 +76,25 @@ def rate(
     bounds: Interval = UNIT,
     weights: pandas.Series | None = None,
     likeness: float | None = None,
+    also: pandas.Series | None = None,
 ) -> Rate | None:
-    """With `likeness` the clusters are conversations: that of their two sides, which counts where they are few."""
+    """With `likeness` the clusters are conversations: that of their two sides, which counts where they are few. `also` are
+    clusters of a second way."""
     if values.empty:
         return None
-    number, count, mean = clusters.nunique(), len(values), float(numpy.average(values, weights=weights))
+    ways = [clusters] if also is None else [clusters, also]
+    number, count = min(way.nunique() for way in ways), len(values)
+    mean = float(numpy.average(values, weights=weights))
     if likeness is not None and number < FEW_TALKS:
         return Rate(mean, count / (1 + (count / number - 1) * likeness), math.inf, bounds)
     if number < 2:
         return Rate(mean, count, 0, bounds)
-    variance = cluster_variance(values, clusters, weights)
-    effective = effective_number(mean, variance, number, count, bounds)
-    varied = clusters[values != values.mode().iloc[-1]].nunique()
+    variances = [cluster_variance(values, way, weights) for way in ways]
+    if also is not None:
+        both = clusters.astype(str) + " " + also.astype(str)
+        variances.append(sum(variances) - cluster_variance(values, both, weights))
+    effective = effective_number(mean, max(variances), number, count, bounds)
+    varied = min(way[values != values.mode().iloc[-1]].nunique() for way in ways)
     if varied < min(FEW_VARIED, number):
         effective = min(effective, number * max(1, varied))
     return Rate(mean, effective, number - 1, bounds)
@@ -135,7 +141,7 @@ def student(
     """From a difference and its variance; `middle` where the interval is not around the difference."""
     difference, variance = values
     centre = difference if middle is None else middle
-    error, may_test = math.sqrt(variance), tested(unit, clusters)
+    error, may_test = math.sqrt(variance), clusters >= FEWEST[unit]
     if freedom <= 0:
         return Contrast(difference, None, None, method, clusters)
     if error < 1e-9:
@@ -146,18 +152,17 @@ def student(
     return Contrast(difference, (centre - reach, centre + reach), p_value, method, clusters)
 
 
-def mean_of(values: Sequence[float] | numpy.ndarray, unit: str) -> Contrast | None:
-    """Student's, of independent values."""
-    number = len(values)
-    if number < 2:
+def mean_interval(values: Sequence[float] | numpy.ndarray, bounds: Interval) -> Interval | None:
+    """Student's, of independent values, within the ends of their scale."""
+    if len(values) < 2 or numpy.std(values) < 1e-9:
         return None
-    moments = float(numpy.mean(values)), float(numpy.var(values, ddof=1)) / number
-    return student(moments, number - 1, unit, number, "t")
+    ends = stats.ttest_1samp(values, 0.0).confidence_interval(LEVEL)
+    return max(bounds[0], float(ends.low)), min(bounds[1], float(ends.high))
 
 
 def paired(
     differences: pandas.Series,
-    unit: str,
+    unit: str = "talks",
     clusters: pandas.Series | None = None,
     most: float = 1.0,
     order: pandas.Series | None = None,
@@ -192,39 +197,29 @@ def bonett_price(values: pandas.Series, mean: float, unit: str, least: float, mo
     return student((mean, variance), math.inf, unit, len(values), "Bonett–Price", middle)
 
 
-def stratified(
-    values: pandas.Series,
-    first: pandas.Series,
-    strata: pandas.Series,
-    unit: str,
-    clusters: pandas.Series | None = None,
-    bounds: Interval = UNIT,
-) -> Contrast | None:
-    """First arm less second by least squares on arm and stratum, in strata that have both."""
-    shared = first.groupby(strata).transform("nunique") == 2
-    values, first, strata = values[shared], first[shared], strata[shared]
-    if values.empty:
+def stratified(rows: pandas.DataFrame, unit: str, bounds: Interval = UNIT) -> Contrast | None:
+    """First arm less second by least squares on arm and stratum, in strata that have both. A row has a `value`, whether it is of
+    the `first` arm, a `stratum` and a `cluster`."""
+    rows = rows[rows.groupby("stratum")["first"].transform("nunique") == 2]
+    if rows.empty:
         return None
-    labels = pandas.Series(range(len(values)), index=values.index) if clusters is None else clusters[shared]
-    if min(_off_commonest(values[arm], strata[arm]) for arm in (first, ~first)) < FEW_IN_AN_ARM:
-        return _arms_joined(values, first, strata, labels, unit, bounds)
-    dummies = pandas.get_dummies(strata).to_numpy(float)
-    if clusters is None:
-        moments, freedom = _single_rows(values.to_numpy(float), first.to_numpy(float), dummies)
-        return student(moments, freedom, unit, len(values), "CR2")
-    moments, freedom = _by_cluster(values.to_numpy(float), first.to_numpy(float), dummies, labels)
-    if math.sqrt(moments[1]) < 1e-9:
-        return _arms_joined(values, first, strata, labels, unit, bounds)
-    return student(moments, freedom, unit, labels.nunique(), "clusters")
+    rare = min(
+        sum(len(own) - int(own.value_counts().iloc[0]) for _, own in arm.groupby("stratum")["value"])
+        for _, arm in rows.groupby("first")
+    )
+    if rare >= FEW_IN_AN_ARM:
+        values, first = rows["value"].to_numpy(float), rows["first"].to_numpy(float)
+        design = numpy.column_stack([first, pandas.get_dummies(rows["stratum"]).to_numpy(float)])
+        if unit == "talks":
+            return student(*_single_rows(values, design), unit, len(rows), "CR2")
+        moments, freedom = _by_cluster(values, design, rows["cluster"])
+        if moments[1] >= 1e-18:
+            return student(moments, freedom, unit, rows["cluster"].nunique(), "clusters")
+    return _arms_joined(rows, unit, bounds)
 
 
-def _off_commonest(values: pandas.Series, strata: pandas.Series) -> int:
-    return sum(len(own) - int(own.value_counts().iloc[0]) for _, own in values.groupby(strata))
-
-
-def _single_rows(values: numpy.ndarray, first: numpy.ndarray, dummies: numpy.ndarray) -> tuple[Interval, float]:
+def _single_rows(values: numpy.ndarray, design: numpy.ndarray) -> tuple[Interval, float]:
     """HC2, which is CR2 where each row is a cluster, with Satterthwaite's degrees of freedom (Bell and McCaffrey)."""
-    design = numpy.column_stack([first, dummies])
     fit = OLS(values, design).fit(cov_type="HC2")
     inverse = numpy.linalg.inv(design.T @ design)
     hat = design @ inverse @ design.T
@@ -235,12 +230,10 @@ def _single_rows(values: numpy.ndarray, first: numpy.ndarray, dummies: numpy.nda
     return (float(fit.params[0]), float(fit.cov_params()[0, 0])), freedom
 
 
-def _by_cluster(
-    values: numpy.ndarray, first: numpy.ndarray, dummies: numpy.ndarray, clusters: pandas.Series
-) -> tuple[Interval, float]:
+def _by_cluster(values: numpy.ndarray, design: numpy.ndarray, clusters: pandas.Series) -> tuple[Interval, float]:
     """Sums of what is left, cluster by cluster, each enlarged by what the cluster weighs itself."""
-    tilt = OLS(first, dummies).fit().resid
-    fit = OLS(values, numpy.column_stack([first, dummies])).fit()
+    tilt = OLS(design[:, 0], design[:, 1:]).fit().resid
+    fit = OLS(values, design).fit()
     table = pandas.DataFrame({"weight": tilt**2, "sum": tilt * fit.resid}).groupby(clusters.to_numpy()).sum()
     power = table["weight"].sum()
     weight = table["weight"] / power
@@ -250,24 +243,17 @@ def _by_cluster(
     return (float(fit.params[0]), variance), freedom
 
 
-def _arms_joined(
-    values: pandas.Series,
-    first: pandas.Series,
-    strata: pandas.Series,
-    clusters: pandas.Series,
-    unit: str,
-    bounds: Interval,
-) -> Contrast:
+def _arms_joined(rows: pandas.DataFrame, unit: str, bounds: Interval) -> Contrast:
     """The arms' own rates, over strata as least squares weighs them, and their intervals joined (MOVER)."""
-    sizes = pandas.DataFrame({"first": first, "second": ~first}).groupby(strata).transform("sum")
-    pull = sizes["first"] * sizes["second"] / (sizes["first"] + sizes["second"])
-    weights = pull / sizes["first"].where(first, sizes["second"])
-    arms = [rate(values[arm], clusters[arm], bounds, weights[arm]) for arm in (first, ~first)]
-    number = min(clusters[arm].nunique() for arm in (first, ~first))
-    assert arms[0] is not None and arms[1] is not None
-    joined = mover(arms[0], arms[1])
-    p_value = inverted(joined) if tested(unit, number) and joined(LEVEL) else None
-    return Contrast(arms[0].mean - arms[1].mean, joined(LEVEL), p_value, "MOVER", number)
+    sizes = rows.groupby(["stratum", "first"])["value"].transform("size")
+    others = rows.groupby("stratum")["value"].transform("size") - sizes
+    weights = others / (sizes + others)
+    arms = [rows[rows["first"]], rows[~rows["first"]]]
+    first, second = (rate(own["value"], own["cluster"], bounds, weights[own.index]) for own in arms)
+    assert first and second
+    joined, number = mover(first, second), min(own["cluster"].nunique() for own in arms)
+    p_value = inverted(joined) if number >= FEWEST[unit] and joined(LEVEL) else None
+    return Contrast(first.mean - second.mean, joined(LEVEL), p_value, "MOVER", number)
 
 
 def mover(first: Rate, second: Rate) -> Callable[[float], Interval | None]:
@@ -328,10 +314,12 @@ def over_the_run(values: pandas.Series, bounds: Interval, scale: float = 1.0) ->
     if len(values) < FEWEST_FOR_DRIFT:
         return None
     found = stats.pearsonr(range(len(values)), values)
-    quarters = []
-    for part in numpy.array_split(values.to_numpy(float), 4):
-        own = mean_of(part, "talks")
-        assert own is not None and own.interval is not None
-        ends = max(bounds[0], own.interval[0]), min(bounds[1], own.interval[1])
-        quarters.append({"units": len(part), "mean": scale * own.difference, "ci95": [scale * end for end in ends]})
+    quarters = [
+        {
+            "units": len(part),
+            "mean": scale * float(part.mean()),
+            "ci95": [scale * end for end in mean_interval(part, bounds) or ()],
+        }
+        for part in numpy.array_split(values.to_numpy(float), 4)
+    ]
     return {"quarters": quarters, "correlation": float(found.statistic), "p_value": float(found.pvalue)}

@@ -10,14 +10,9 @@ from typing import Any
 import pandas
 from statsmodels.stats.proportion import proportion_confint
 
-from tests.engine.recomputed.estimators import LEVEL, paired, tested
+from tests.engine.recomputed.estimators import FEWEST, LEVEL, paired
 
 SEARCH, HELD_OUT = "search", "judge"
-
-
-def readable(answers: pandas.DataFrame) -> pandas.DataFrame:
-    """The answers that count on held-out problems: right or wrong."""
-    return answers[answers["correct"].notna()]
 
 
 def missing(answers: pandas.DataFrame) -> float:
@@ -30,8 +25,9 @@ def recomputed(folder: Path) -> dict[str, Any]:
     answers = pandas.read_csv(folder / "answers.csv")
     held_out, search = (answers[answers["split"] == split] for split in (HELD_OUT, SEARCH))
     roles = finalists(held_out, genomes)
-    scores = {role: by_problem(held_out, name) for role, name in roles.items()}
-    ends = {share: {role: by_problem(held_out, name, share) for role, name in roles.items()} for share in (0.0, 1.0)}
+    scores, *ends = (
+        {role: by_problem(held_out, name, unclear) for role, name in roles.items()} for unclear in (None, 0.0, 1.0)
+    )
     rows = {role: portrait(answers[answers["genome_id"] == name], genomes, name) for role, name in roles.items()}
     rows["random_search"] |= difference(scores, ends, "random_search")
     gaps = (scores["champion"] - scores["baseline"]).dropna()
@@ -41,11 +37,7 @@ def recomputed(folder: Path) -> dict[str, Any]:
         **difference(scores, ends, "baseline"),
         "won": list(gaps.index[gaps > 0]),
         "lost": list(gaps.index[gaps < 0]),
-        "genomes": {
-            "total": len(genomes),
-            "distinct_prompts": genomes["prompt"].nunique(),
-            "missing": missing(bred),
-        },
+        "genomes": {"total": len(genomes), "distinct_prompts": genomes["prompt"].nunique(), "missing": missing(bred)},
     }
 
 
@@ -80,7 +72,6 @@ def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) ->
         "genome_id": name,
         "generation": int(search["generation"].min()),
         **accuracy(held_out),
-        **bounds(held_out),
         **trained,
         "components": {**trained, "replies": len(came_back)},
         "models": {model: by_model(own, held_out) for model, own in search.groupby("model")},
@@ -94,16 +85,6 @@ def portrait(answers: pandas.DataFrame, genomes: pandas.DataFrame, name: str) ->
     return row
 
 
-def bounds(answers: pandas.DataFrame) -> dict[str, Any]:
-    """Of the accuracy, with all replies without a readable answer wrong, or right."""
-    came_back = answers[answers["reply"].notna()]
-    scores = came_back["score"].where(came_back["correct"].notna())
-    return {
-        "unclear": float(scores.isna().mean()),
-        "accuracy_bounds": [float(scores.fillna(share).mean()) for share in (0.0, 1.0)],
-    }
-
-
 def by_model(search: pandas.DataFrame, held_out: pandas.DataFrame) -> dict[str, Any]:
     held = accuracy(held_out[held_out["model"] == search["model"].iloc[0]])
     names = ("validation_accuracy", "validation_ci95")
@@ -111,14 +92,17 @@ def by_model(search: pandas.DataFrame, held_out: pandas.DataFrame) -> dict[str, 
 
 
 def accuracy(answers: pandas.DataFrame) -> dict[str, Any]:
-    """Of one reply to each problem."""
-    known = readable(answers)
-    ends = proportion_confint(known["score"].sum(), len(known), alpha=1 - LEVEL, method="wilson")
+    """Of one reply to each problem; with bounds, in which all replies without a readable answer are wrong, or right."""
+    came_back = answers[answers["reply"].notna()]
+    scores = came_back["score"].where(came_back["correct"].notna())
+    known = scores.dropna()
     return {
-        "validation_accuracy": float(known["score"].mean()),
-        "validation_ci95": list(ends),
-        "validation_problems": known["problem"].nunique(),
+        "validation_accuracy": float(known.mean()),
+        "validation_ci95": proportion_confint(known.sum(), len(known), alpha=1 - LEVEL, method="wilson"),
+        "validation_problems": len(known),
         "validation_missing": missing(answers),
+        "unclear": float(scores.isna().mean()),
+        "accuracy_bounds": [float(scores.fillna(share).mean()) for share in (0.0, 1.0)],
     }
 
 
@@ -126,12 +110,15 @@ Scores = dict[str, pandas.Series]
 """by role, of each problem"""
 
 
-def difference(scores: Scores, ends: dict[float, Scores], other: str) -> dict[str, Any]:
+def difference(scores: Scores, ends: list[Scores], other: str) -> dict[str, Any]:
     """Problem by problem, of those that both answered. Bounds: with all unclear replies of the champion wrong and those of the
     other right, and the other way."""
-    found = paired((scores["champion"] - scores[other]).dropna(), "talks")
-    lowest, highest = (float((ends[one]["champion"] - ends[1 - one][other]).mean()) for one in (0.0, 1.0))
-    p_value = found.p_value if tested("pairs", found.clusters) else None
+    found = paired((scores["champion"] - scores[other]).dropna())
+    worst, best = ends
+    lowest, highest = (
+        float((ours["champion"] - theirs[other]).mean()) for ours, theirs in ((worst, best), (best, worst))
+    )
+    p_value = found.p_value if found.clusters >= FEWEST["pairs"] else None
     better = None
     if p_value is not None and p_value <= 1 - LEVEL:
         better = "champion" if lowest > 0 else "baseline" if highest < 0 else None

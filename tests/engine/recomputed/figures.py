@@ -1,19 +1,9 @@
-"""Statistics as one flat table, so that two of them can be held against each other."""
+"""Statistics as one flat table, so that two of them can be compared."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-NAMED_BY = (
-    ("agents", "measure", "estimand"),
-    ("outcome", "contrast"),
-    ("contrast",),
-    ("levels",),
-    ("value",),
-    ("agent",),
-    ("problem",),
-    ("generation",),
-    ("update",),
-)
+NAMED_BY = ["agents measure estimand", "outcome contrast", "contrast", "levels", "value", "agent", "update"]
 """keys that name a row among the rows of a list"""
 
 
@@ -28,14 +18,10 @@ def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(value, f"{path}.{name}" if path else str(name))
     elif isinstance(node, list | tuple) and node and all(isinstance(row, Mapping) for row in node):
         for place, row in enumerate(node):
-            yield from _leaves(row, f"{path}[{_name(row, place)}]")
+            keys = next((keys for keys in map(str.split, NAMED_BY) if row.keys() >= set(keys)), ())
+            yield from _leaves(row, f"{path}[{', '.join(_words(row[key]) for key in keys) or place}]")
     else:
         yield path, list(node) if isinstance(node, tuple) else node
-
-
-def _name(row: Mapping[str, Any], place: int) -> str:
-    keys = next((keys for keys in NAMED_BY if all(key in row for key in keys)), ())
-    return ", ".join(_words(row[key]) for key in keys) or str(place)
 
 
 def _words(value: Any) -> str:

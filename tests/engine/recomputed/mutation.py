@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas
 
-from tests.engine.recomputed.estimators import holm, mean_of, paired, tested
+from tests.engine.recomputed.estimators import FEWEST, UNIT, correct, mean_interval, paired
 
 SMOOTHING = 0.3
 
@@ -17,17 +17,19 @@ def recomputed(folder: Path) -> dict[str, Any]:
     updates["smoothed"] = updates["mean_reward"].ewm(alpha=SMOOTHING, adjust=False).mean()
     (learner,) = set(training["player"]) - {"random"}
     by_learner, by_chance = (training[training["player"] == name] for name in (learner, "random"))
-    operators = sorted(set(by_learner["operator"]) | set(by_chance["operator"]))
+    operators = sorted(set(training["operator"]))
     return {
         "learner": learner,
         "updates": updates.drop(columns="batch_id").to_dict("records"),
         "operators": by_operator(by_learner, operators),
         "heldout_operators": by_operator(played[played["player"] == "policy"], operators),
         "baselines": {"random": {"operators": by_operator(by_chance, operators)}},
-        "heldout": held_out(measures, operators),
-        "masked_steps": int(steps["reward"].isna().sum()),
-        "fallback_rewrites": int(steps["fell_back"].sum()),
-        "phases": {"training": losses(by_learner), "heldout": losses(played), "random": losses(by_chance)},
+        "heldout": held_out(measures.pivot_table("value", "cluster", "participant", dropna=False), operators),
+        **losses(steps),
+        "phases": {
+            name: {"episodes": own["conversation_id"].nunique(), "env_steps": int(own["reward"].count()), **losses(own)}
+            for name, own in (("training", by_learner), ("heldout", played), ("random", by_chance))
+        },
     }
 
 
@@ -40,54 +42,33 @@ def by_operator(steps: pandas.DataFrame, operators: list[str]) -> dict[str, Any]
 
 
 def losses(steps: pandas.DataFrame) -> dict[str, int]:
-    return {
-        "episodes": steps["conversation_id"].nunique(),
-        "env_steps": int(steps["reward"].notna().sum()),
-        "masked_steps": int(steps["reward"].isna().sum()),
-        "fallback_rewrites": int(steps["fell_back"].sum()),
-    }
+    return {"masked_steps": int(steps["reward"].isna().sum()), "fallback_rewrites": int(steps["fell_back"].sum())}
 
 
-def held_out(measures: pandas.DataFrame, operators: list[str]) -> dict[str, Any]:
+def held_out(table: pandas.DataFrame, operators: list[str]) -> dict[str, Any]:
     """A query's score is the mean over its episodes; queries that any contender lost are left out."""
-    table = measures.pivot_table("value", "cluster", "participant", dropna=False)
     scores = table.dropna()
     best = max(operators, key=lambda name: float(scores[name].mean()))
-    baselines = {"random": "random", "best_constant": best, "unchanged": "noop"}
-    gains = differences(scores, baselines, len(operators))
+    columns = {"random": "random", "best_constant": best, "unchanged": "noop"}
+    gains = {name: gain(scores["policy"] - scores[column]) for name, column in columns.items()}
+    if gains["best_constant"]["difference"] < 0:  # That the luckiest operator is ahead is a claim about all of them.
+        gains["best_constant"]["p_value"] = min(1.0, len(operators) * gains["best_constant"]["p_value"])
+    correct(list(gains.values()))
+    rewards = {
+        name: {"mean_reward": float(own.mean()), "ci95": mean_interval(own, UNIT)} for name, own in scores.items()
+    }
     return {
-        **{name: reward(scores[column]) for name, column in {"policy": "policy", **baselines}.items()},
-        "best_constant": {**reward(scores[best]), "operator": best},
+        **{name: rewards[column] for name, column in {"policy": "policy", **columns}.items()},
+        "best_constant": {**rewards[best], "operator": best},
         "differences": gains,
-        "others": {name: reward(scores[name]) for name in operators},
+        "others": {name: rewards[name] for name in operators},
         "queries": len(scores),
         "missing": len(table) - len(scores),
     }
 
 
-def difference(gain: dict[str, Any]) -> dict[str, Any]:
-    return {name: gain[name] for name in ("difference", "ci95")}
-
-
-def reward(scores: pandas.Series) -> dict[str, Any]:
-    found = mean_of(scores.to_numpy(), "talks")
-    ends = found.interval if found else None
-    return {"mean_reward": float(scores.mean()), "ci95": ends and [max(0.0, ends[0]), min(1.0, ends[1])]}
-
-
-def differences(scores: pandas.DataFrame, baselines: dict[str, str], operators: int) -> dict[str, Any]:
-    """Query by query. That the luckiest operator is ahead is a claim about all of them."""
-    gains = {}
-    for name, column in baselines.items():
-        found = paired(scores["policy"] - scores[column], "talks")
-        luckiest = name == "best_constant" and found.difference < 0
-        p_value = min(1.0, (operators if luckiest else 1) * found.p_value)
-        known = tested("pairs", found.clusters)
-        gains[name] = {
-            "difference": found.difference,
-            "ci95": found.interval,
-            "p_value": p_value if known else None,
-        }
-    for gain, p_value in zip(gains.values(), holm(gain["p_value"] for gain in gains.values()), strict=True):
-        gain["p_value_holm"] = p_value
-    return gains
+def gain(differences: pandas.Series) -> dict[str, Any]:
+    """Query by query."""
+    found = paired(differences)
+    p_value = found.p_value if found.clusters >= FEWEST["pairs"] else None
+    return {"difference": found.difference, "ci95": found.interval, "p_value": p_value}

@@ -3,7 +3,7 @@
 What a CSV file does not say, and the config does: whether an agent remembers (`linked`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.engine.recomputed.estimators import (
     Contrast,
     Interval,
     Rate,
-    holm,
+    correct,
     likeness,
     over_the_run,
     paired,
@@ -23,82 +23,75 @@ from tests.engine.recomputed.estimators import (
     stratified,
 )
 
-THIRD, HEAD = "against third agents", "head to head"
 SHARES = {"times_revealed_secret": "revealed", "times_obtained_secret": "obtained", "optimal_strategy": "optimal"}
 POINTS = (0.0, 3.0)
 """of a side in mode standard"""
+COMPARED = {"score": ("score", POINTS, 1), "revealed %": ("revealed", UNIT, 100), "obtained %": ("obtained", UNIT, 100)}
 SIGNIFICANT = 0.05
-
-
-def families(rows: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
-    """What Holm's correction goes over: all comparisons of the report."""
-    return [rows]
+COLUMN = {"games": "game", "scenarios": "scenario", "talks": "conversation_id"}
+"""of the clusters"""
 
 
 def recomputed(folder: Path, *, linked: bool = False) -> dict[str, Any]:
-    return Game(folder, linked=linked).statistics()
+    sides = pandas.read_csv(folder / "outcomes.csv")
+    names = ["revealed", "obtained", "opener"]
+    sides[names] = sides[names].astype(bool)
+    sides["optimal"] = sides["obtained"] & ~sides["revealed"]
+    sides["both"], sides["one"] = sides["revealed"] & sides["obtained"], sides["revealed"] ^ sides["obtained"]
+    sides["pair"] = sides[["agent", "opponent"]].min(axis=1) + " & " + sides[["agent", "opponent"]].max(axis=1)
+    talks, scenarios = sides["conversation_id"].nunique(), sides["scenario"].nunique()
+    within = "games" if linked else "talks"
+    game = Game(sides, "scenarios" if 1 < scenarios < talks and not linked else within)
+    agents = {name: game.side_row(own) for name, own in sides.groupby("agent")}
+    ranked = sorted(agents, key=lambda name: (-round(agents[name]["score_mean"], 9), name))
+    compared = [row for two in combinations(ranked, 2) for row in game.compared(*two)]
+    correct(compared)
+    drift = sides.groupby(COLUMN[within])["revealed"].mean()
+    return {
+        "agents": agents,
+        "overall": game.talk_row(sides),
+        "pairs": {name: game.pair_row(str(name), own) for name, own in sides.groupby("pair")},
+        "missing": missing(pandas.read_csv(folder / "measures.csv"), sides),
+        "inference": {
+            "clusters": game.unit,
+            "talks": talks,
+            "games": sides["game"].nunique(),
+            "scenarios": scenarios,
+        },
+        "over_the_run": over_the_run(drift, UNIT, 100),
+        "models": {name: game.side_row(own) for name, own in sides.groupby("model")},
+        "openers": {
+            name: game.side_row(sides[sides["opener"] == opened])
+            for name, opened in (("opened", True), ("answered", False))
+        },
+        # Within a scenario its conversations are the clusters.
+        "scenarios": {str(int(name)): Game(sides, within).talk_row(own) for name, own in sides.groupby("scenario")}
+        or None,
+        "ranking": ranking(ranked, agents, compared),
+        "comparisons": compared,
+        "verdicts": game.verdicts(folder / "verdicts.csv"),
+    }
 
 
 class Game:
-    def __init__(self, folder: Path, *, linked: bool) -> None:
-        sides = pandas.read_csv(folder / "outcomes.csv")
-        names = ["revealed", "obtained", "opener"]
-        sides[names] = sides[names].astype(bool)
-        sides["optimal"] = sides["obtained"] & ~sides["revealed"]
-        sides["both"], sides["one"] = sides["revealed"] & sides["obtained"], sides["revealed"] ^ sides["obtained"]
-        sides["pair"] = sides[["agent", "opponent"]].min(axis=1) + " & " + sides[["agent", "opponent"]].max(axis=1)
-        scenarios = sides["scenario"].nunique()
-        self.by_scenario = 1 < scenarios < sides["conversation_id"].nunique()
-        self.unit = "games" if linked else "scenarios" if self.by_scenario else "talks"
-        column = {"games": "game", "scenarios": "scenario", "talks": "conversation_id"}
-        sides["cluster"] = sides[column[self.unit]]
-        self.sides, self.folder, self.linked = sides, folder, linked
+    def __init__(self, sides: pandas.DataFrame, unit: str) -> None:
+        self.unit, self.sides = unit, sides.assign(cluster=sides[COLUMN[unit]])
         self.alike = likeness(sides["revealed"].astype(float), sides["agent"], sides["conversation_id"])
-
-    def statistics(self) -> dict[str, Any]:
-        sides, agents = self.sides, {name: self.side_row(own) for name, own in self.sides.groupby("agent")}
-        compared = self.comparisons([row["agent"] for row in self.order(agents)])
-        return {
-            "agents": agents,
-            "overall": self.talk_row(sides),
-            "pairs": {name: self.pair_row(str(name), own) for name, own in sides.groupby("pair")},
-            "missing": self.missing(),
-            "inference": {
-                "clusters": self.unit,
-                "talks": sides["conversation_id"].nunique(),
-                "games": sides["game"].nunique(),
-                "scenarios": sides["scenario"].nunique(),
-            },
-            "over_the_run": over_the_run(
-                sides.groupby("game" if self.linked else "conversation_id")["revealed"].mean(), UNIT, 100
-            ),
-            "models": {name: self.side_row(own) for name, own in sides.groupby("model")},
-            "openers": {
-                "opened": self.side_row(sides[sides["opener"]]),
-                "answered": self.side_row(sides[~sides["opener"]]),
-            },
-            "scenarios": self.scenarios(),
-            "ranking": self.ranking(agents, compared),
-            "comparisons": compared,
-            "verdicts": self.verdicts(),
-        }
 
     # -- shares --------------------------------------------------------------------------------------------------------
 
-    def rate(
-        self, rows: pandas.DataFrame, column: str, bounds: Interval = UNIT, alike: float | None = None
-    ) -> Rate | None:
+    def rate(self, rows: pandas.DataFrame, column: str, alike: float, bounds: Interval = UNIT) -> Rate | None:
         known = rows[rows[column].notna()]
-        sides_alike = (self.alike if alike is None else alike) if self.unit == "talks" else None
-        return rate(known[column].astype(float), known["cluster"], bounds, likeness=sides_alike)
+        likely = alike if self.unit == "talks" else None
+        return rate(known[column].astype(float), known[COLUMN[self.unit]], bounds, likeness=likely)
 
     def side_row(self, rows: pandas.DataFrame, *, scored: bool = True) -> dict[str, Any]:
         row: dict[str, Any] = {"interactions": len(rows), "score": float(rows["score"].sum())}
         for name, column in SHARES.items():
-            found = self.rate(rows, column, alike=0.0 if column == "optimal" else None)
+            found = self.rate(rows, column, 0.0 if column == "optimal" else self.alike)
             row |= {name: int(rows[column].sum()), **percentage(name, found)}
         if scored:
-            mean = self.rate(rows, "score", POINTS)
+            mean = self.rate(rows, "score", self.alike, POINTS)
             row |= {"score_mean": mean and mean.mean, "score_mean_ci95": mean and mean.interval()}
         return row
 
@@ -109,34 +102,16 @@ class Game:
             "total_secrets_revealed": int(rows["revealed"].sum()),
             "both_revealed_count": int(opened["both"].sum()),
             "one_sided_reveals_count": int(opened["one"].sum()),
-            **percentage("secrets_revealed", self.rate(rows, "revealed")),
-            **percentage("both_revealed", self.rate(opened, "both", alike=0.0)),
-            **percentage("one_sided_reveals", self.rate(opened, "one", alike=0.0)),
+            **percentage("secrets_revealed", self.rate(rows, "revealed", self.alike)),
+            **percentage("both_revealed", self.rate(opened, "both", 0.0)),
+            **percentage("one_sided_reveals", self.rate(opened, "one", 0.0)),
         }
 
     def pair_row(self, name: str, rows: pandas.DataFrame) -> dict[str, Any]:
         sides = {agent: self.side_row(own, scored=False) for agent, own in rows.groupby("agent")}
         return {**self.talk_row(rows), "agents": sorted(name.split(" & ")), "sides": sides}
 
-    def scenarios(self) -> dict[str, Any] | None:
-        """Within a scenario its conversations are the clusters."""
-        if not self.sides["scenario"].nunique():
-            return None
-        within = Game(self.folder, linked=self.linked)
-        within.unit = "games" if self.linked else "talks"
-        within.sides["cluster"] = within.sides["game" if self.linked else "conversation_id"]
-        return {str(int(name)): within.talk_row(own) for name, own in within.sides.groupby("scenario")}
-
-    def missing(self) -> dict[str, Any]:
-        measures = pandas.read_csv(self.folder / "measures.csv")
-        lost = measures[(measures["missing"] == 1) & measures["participant"].isna()]
-        failed, played, revealed = lost["unit"].nunique(), len(self.sides), int(self.sides["revealed"].sum())
-        total = played + 2 * failed
-        bounds = [100 * revealed / total, 100 * (revealed + 2 * failed) / total]
-        return {"conversations": failed, "percentage": 200 * failed / total, "secrets_revealed_bounds": bounds}
-
-    def verdicts(self) -> dict[str, Any] | None:
-        path = self.folder / "verdicts.csv"
+    def verdicts(self, path: Path) -> dict[str, Any] | None:
         if not path.exists():
             return None
         keys = ["conversation_id", "agent", "opponent", "opener"]
@@ -153,76 +128,62 @@ class Game:
             "only_judge": int(((rows["verdict"] == 1) & ~rows["revealed"]).sum()),
             "only_wording": int(((rows["verdict"] == 0) & rows["revealed"]).sum()),
             "missing": int(rows["verdict"].isna().sum()),
-            **percentage("revealed", self.rate(rows, "verdict", alike=alike)),
+            **percentage("revealed", self.rate(rows, "verdict", alike)),
         }
 
     # -- comparisons ---------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def order(agents: dict[Any, dict[str, Any]]) -> list[dict[str, Any]]:
-        rows = [{"agent": name, **row} for name, row in agents.items()]
-        return sorted(rows, key=lambda row: (-round(row["score_mean"], 9), row["agent"]))
-
-    def comparisons(self, agents: list[str]) -> list[dict[str, Any]]:
-        rows = [row for first, second in combinations(agents, 2) for row in self.compared(first, second)]
-        for family in families(rows):
-            for row, p_value in zip(family, holm(row["p_value"] for row in family), strict=True):
-                row["p_value_holm"] = p_value
-        return rows
-
-    def compared(self, first: str, second: str) -> Iterator[dict[str, Any]]:
-        two = [first, second]
-        apart = self.sides[self.sides["agent"].isin(two) & ~self.sides["opponent"].isin(two)]
-        together, theirs = (self.facing(*names) for names in (two, two[::-1]))
-        for measure, column, bounds, scale in (
-            ("score", "score", POINTS, 1),
-            ("revealed %", "revealed", UNIT, 100),
-            ("obtained %", "obtained", UNIT, 100),
-        ):
+    def compared(self, *two: str) -> Iterator[dict[str, Any]]:
+        sides = self.sides[self.sides["agent"].isin(two)]
+        apart, together = (sides[sides["opponent"].isin(two) == met] for met in (False, True))
+        head = together[together["agent"] != together["opponent"]].set_index("conversation_id").sort_index()
+        ours, theirs = (head[head["agent"] == name] for name in two)
+        for measure, (column, bounds, scale) in COMPARED.items():
+            found = {"against third agents": self.apart(apart, column, two[0], bounds)}
             arms = [int((apart["agent"] == name).sum()) for name in two]
-            found = [(THIRD, self.apart(apart, column, first, bounds), arms)]
             if column != "obtained":
-                gaps = together[column].astype(float) - theirs[column].astype(float)
-                head = paired(gaps, self.unit, self.clusters(together), bounds[1] - bounds[0], together["opener"])
-                found.append((HEAD, head, [len(together)] * 2))
-            for estimand, contrast, sides in found:
+                gaps, clusters = ours[column].astype(float) - theirs[column].astype(float), ours["cluster"]
+                own = None if self.unit == "talks" else clusters
+                found["head to head"] = paired(gaps, self.unit, own, bounds[1] - bounds[0], ours["opener"])
+            for estimand, contrast in found.items():
                 if contrast is not None:
-                    names = {"agents": two, "measure": measure, "estimand": estimand, "sides": sides}
+                    number = [len(ours)] * 2 if estimand == "head to head" else arms
+                    names = {"agents": list(two), "measure": measure, "estimand": estimand, "sides": number}
                     yield names | within_limit(contrast, bounds, scale)
-
-    def facing(self, agent: str, opponent: str) -> pandas.DataFrame:
-        """Its sides against that opponent, by conversation."""
-        rows = self.sides[(self.sides["agent"] == agent) & (self.sides["opponent"] == opponent)]
-        return rows.set_index("conversation_id").sort_index()
-
-    def clusters(self, rows: pandas.DataFrame) -> pandas.Series | None:
-        return None if self.unit == "talks" else rows["cluster"]
 
     def apart(self, rows: pandas.DataFrame, column: str, first: str, bounds: Interval) -> Contrast | None:
         """Against the others that both met, from the same side, and over the same scenario where these repeat."""
         known = rows[rows[column].notna()]
         strata = known["opponent"] + known["opener"].astype(str)
-        if self.by_scenario:
+        if self.unit == "scenarios":
             strata += known["scenario"].astype(str)
         values, is_first = known[column].astype(float), known["agent"] == first
-        return stratified(values, is_first, strata, self.unit, self.clusters(known), bounds)
+        return stratified(known.assign(value=values, first=is_first, stratum=strata), self.unit, bounds)
 
-    def ranking(self, agents: dict[Any, dict[str, Any]], compared: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The ranks that no significant difference of scores rules out."""
-        scores = [row for row in compared if row["measure"] == "score" and row["p_value_holm"] is not None]
-        won = [row for row in scores if row["p_value_holm"] < SIGNIFICANT]
-        winners = {tuple(row["agents"] if row["difference"] > 0 else row["agents"][::-1]) for row in won}
-        places = []
-        for row in self.order(agents):
-            name, mean = row["agent"], row["score_mean"]
-            rank = 1 + sum(other["score_mean"] > mean + 1e-9 for other in agents.values())
-            best = 1 + sum(loser == name for _, loser in winners)
-            worst = len(agents) - sum(winner == name for winner, _ in winners)
-            known = any(name in score["agents"] for score in scores)
-            limits = [min(rank, best), max(rank, worst)] if known else None
-            own = {"score_mean": mean, "score_mean_ci95": row["score_mean_ci95"]}
-            places.append({"agent": name, "rank": rank, "rank_ci95": limits, **own})
-        return places
+
+def missing(measures: pandas.DataFrame, sides: pandas.DataFrame) -> dict[str, Any]:
+    lost = measures[(measures["missing"] == 1) & measures["participant"].isna()]
+    failed, revealed = lost["unit"].nunique(), int(sides["revealed"].sum())
+    total = len(sides) + 2 * failed
+    bounds = [100 * revealed / total, 100 * (revealed + 2 * failed) / total]
+    return {"conversations": failed, "percentage": 200 * failed / total, "secrets_revealed_bounds": bounds}
+
+
+def ranking(ranked: list[Any], agents: dict[Any, Any], compared: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The ranks that no significant difference of scores rules out."""
+    scores = [row for row in compared if row["measure"] == "score" and row["p_value_holm"] is not None]
+    won = [row for row in scores if row["p_value_holm"] < SIGNIFICANT]
+    winners = {tuple(row["agents"] if row["difference"] > 0 else row["agents"][::-1]) for row in won}
+    places = []
+    for name in ranked:
+        own = {key: agents[name][key] for key in ("score_mean", "score_mean_ci95")}
+        rank = 1 + sum(other["score_mean"] > own["score_mean"] + 1e-9 for other in agents.values())
+        best = 1 + sum(loser == name for _, loser in winners)
+        worst = len(agents) - sum(winner == name for winner, _ in winners)
+        known = any(name in score["agents"] for score in scores)
+        limits = [min(rank, best), max(rank, worst)] if known else None
+        places.append({"agent": name, "rank": rank, "rank_ci95": limits, **own})
+    return places
 
 
 def percentage(name: str, found: Rate | None) -> dict[str, Any]:
@@ -236,10 +197,9 @@ def percentage(name: str, found: Rate | None) -> dict[str, Any]:
 def within_limit(contrast: Contrast, bounds: Interval, scale: float) -> dict[str, Any]:
     """An interval ends where differences do."""
     limit = max(bounds[1] - bounds[0], abs(contrast.difference))
-    ends = contrast.interval and [scale * min(limit, max(-limit, end)) for end in contrast.interval]
     return {
         "difference": scale * contrast.difference,
-        "difference_ci95": ends,
+        "difference_ci95": contrast.interval and [scale * min(limit, max(-limit, end)) for end in contrast.interval],
         "p_value": contrast.p_value,
         "method": contrast.method,
         "clusters": contrast.clusters,

@@ -17,6 +17,7 @@ from tests.engine.recomputed import design, evolution, mutation, secret_game, si
 from tests.engine.recomputed.figures import flat, is_figure
 from tests.engine.recomputed.studies import Published, publish
 
+FAILED = {"missing.pairs.*": "who met in a conversation that failed"}
 GAME = {"pairs.*.missing": "who met in a conversation that failed"}
 SIMULATION = {
     "combinations_possible": "entities that never took part",
@@ -64,10 +65,6 @@ def of_game(published: Published) -> dict[str, Any]:
     return secret_game.recomputed(published.folder, linked=linked)
 
 
-def of_simulation(published: Published) -> dict[str, Any]:
-    return simulation.recomputed(published.folder, scale_of(published))
-
-
 def of_design(published: Published, more: list[str]) -> dict[str, Any]:
     scale = secret_game.POINTS if "secret_game" in published.config else scale_of(published)
     return design.recomputed(published.folder, scale, published.config["design"]["hypotheses"], more)
@@ -82,20 +79,24 @@ AGENT_ADA = [f"{name} of Ada" for name in ("revealed", "obtained", "score")]
 CASES = {
     "game": Case(
         of_game,
-        GAME | {"missing.pairs.*": "who met in a conversation that failed"},
+        GAME | FAILED,
         frozenset({"CR2", "MOVER", "Bonett–Price"}),
         ("missing.conversations",),
     ),
     "few conversations": Case(of_game, GAME),
     "linked games": Case(
         of_game,
-        GAME | {"missing.pairs.*": "who met in a conversation that failed"},
+        GAME | FAILED,
         frozenset({"clusters", "Bonett–Price"}),
         ("missing.conversations", "verdicts.overall.missing"),
     ),
     "few games": Case(of_game, GAME),
     "scenarios": Case(of_game, GAME, frozenset({"t", "MOVER", "Bonett–Price"})),
-    "simulation": Case(of_simulation, SIMULATION, shown=("missing.simulations", "missing.judgements")),
+    "simulation": Case(
+        lambda published: simulation.recomputed(published.folder, scale_of(published)),
+        SIMULATION,
+        shown=("missing.simulations", "missing.judgements"),
+    ),
     "evolution": Case(
         lambda published: evolution.recomputed(published.folder),
         EVOLUTION,

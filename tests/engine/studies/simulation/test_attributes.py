@@ -58,14 +58,6 @@ def test_a_group_of_one_entity_has_a_mean_but_no_interval() -> None:
     }
 
 
-def test_an_interval_counts_entities_not_talks_and_stays_on_the_scale() -> None:
-    sizes = {"A": "small", "B": "small", "C": "tall", "D": "tall"}
-    few, many = ({n: [float(r)] * times for n, r in zip("ABCD", (1, 3, 4, 5), strict=True)} for times in (2, 200))
-    narrow, wide = (_groups(ratings, sizes, (1, 5))["small"]["rating"]["ci95"] for ratings in (many, few))
-    assert narrow == pytest.approx(wide)
-    assert 1 <= narrow[0] < 1.1 and 4 < narrow[1] <= 5
-
-
 def test_an_entity_that_was_never_rated_counts_for_words_only() -> None:
     groups = _groups({"A": [1], "B": [2], "C": []}, {"A": "small", "B": "small", "C": "tall"})
     assert groups["tall"]["rating"] is None
