@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.reports.blocks import Block, Cell, Folded, Number, Words, number, table
+from tidepool.engine.reports.blocks import Block, Folded, Words, number, table
 from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.engine.studies.evolution.tasks.verdict import WHY
 from tidepool.storage.queries.learning import (
@@ -100,14 +100,10 @@ def found_answers(
 
 
 def by_split(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
-    return _grouped(SPLITS, ((answer.split, answer) for answer in answers))
-
-
-def _grouped(first: Iterable[str], answers: Iterable[tuple[str, Answer]]) -> dict[str, list[Answer]]:
-    """By name: those of `first`, then as the answers come; without those that have none."""
-    groups: dict[str, list[Answer]] = {name: [] for name in first}
-    for name, answer in answers:
-        groups.setdefault(name, []).append(answer)
+    """Held-out problems first; without splits that have none."""
+    groups: dict[str, list[Answer]] = {name: [] for name in SPLITS}
+    for answer in answers:
+        groups.setdefault(answer.split, []).append(answer)
     return {name: some for name, some in groups.items() if some}
 
 
@@ -150,39 +146,15 @@ def _history(matches: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple
         yield "missing", f"{number(100 * genome['missing'], 1, ' %')} of its calls"
 
 
-def problem_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
-    """One problem, in each split that has one of its number: who got it right, and what they said."""
-    for split, answers in by_split(matches.answers).items():
-        first = answers[0]
-        yield Words(f"{TITLES.get(split, split)}, number {first.problem}: {counted(answers)}", "strong")
-        if first.question is not None:
-            yield table("", ("", ""), [("question", first.question), ("gold", first.gold or "")], left=2)
-        # Who stood at the end comes first, then as the answers come: who was wrong before who was right.
-        groups = _grouped(matches.roles, ((answer.genome_id, answer) for answer in answers))
-        rows = [_who(matches, genome, some) for genome, some in groups.items()]
-        columns = ("genome", "", "read as", "generation", "right", "asked")
-        yield table("", columns, rows, left=3, first=len(rows) if full else 40)
-    yield from answer_blocks(matches, full=full, by_problem=False)
-
-
-def _who(matches: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[Cell, ...]:
-    extracted = dict.fromkeys(answer.extracted or f"({answer.grade})" for answer in answers)
-    right = sum(answer.grade == "right" for answer in answers)
-    generation = answers[0].generation
-    born: Cell = Number(None) if generation is None else generation
-    return genome, matches.roles.get(genome, ""), ", ".join(extracted), born, right, len(answers)
-
-
-def answer_blocks(matches: FoundAnswers, *, full: bool = False, by_problem: bool = True) -> Iterator[Block]:
-    """`by_problem`: the answers are to many problems, so each is told with its question."""
+def answer_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
+    """By split, each with its question."""
     if not matches.answers:
         yield Words("no answer fits", "quiet")
     for split, answers in by_split(matches.answers).items():
-        if by_problem:
-            yield Words(f"{TITLES.get(split, split)}: {counted(answers)}", "strong")
+        yield Words(f"{TITLES.get(split, split)}: {counted(answers)}", "strong")
         shown = answers if full else answers[:FIRST]
         for answer in shown:
-            yield from one_answer(matches, answer, full=full, question=by_problem)
+            yield from one_answer(matches, answer, full=full)
         if left := answers[len(shown) :]:
             yield Words(f"… and {counted(left)} more: --full shows all in full, --problem N one problem", "quiet")
 
@@ -192,8 +164,8 @@ def counted(answers: Sequence[Answer]) -> str:
     return ", ".join(f"{grades[grade]:,} {grade}" for grade in GRADES if grades[grade])
 
 
-def one_answer(matches: FoundAnswers, answer: Answer, *, full: bool, question: bool = True) -> Iterator[Block]:
-    rows = list(answer_facts(answer, question=question))
+def one_answer(matches: FoundAnswers, answer: Answer, *, full: bool) -> Iterator[Block]:
+    rows = list(answer_facts(answer))
     if answer.reply is not None and not full:
         rows.append(("reply", answer.reply))
     yield table(_title(matches, answer), ("", ""), rows, left=2)

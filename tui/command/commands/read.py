@@ -123,7 +123,7 @@ def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Tra
 
 
 def _show_answers(options: argparse.Namespace) -> None:
-    from tidepool.engine.studies.evolution.replies import found_answers, genome_blocks, genome_named, problem_blocks
+    from tidepool.engine.studies.evolution.replies import found_answers, genome_blocks, genome_named
     from tidepool.storage.queries.learning import AnswerFilter
 
     with reading(options.db) as connection:
@@ -135,7 +135,7 @@ def _show_answers(options: argparse.Namespace) -> None:
     if options.json:
         echo_json(answers.as_json())
     else:
-        print_blocks(console(), (genome_blocks if genome else problem_blocks)(answers, full=options.full))
+        print_blocks(console(), genome_blocks(answers, full=options.full))
 
 
 def _evolution(connection: sqlite3.Connection, reference: str, contents: str) -> sqlite3.Row:

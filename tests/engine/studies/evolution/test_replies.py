@@ -13,7 +13,7 @@ import pytest
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.errors import NotFound
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
+from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_blocks, genome_named
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.queries.learning import AnswerFilter
@@ -74,8 +74,8 @@ def test_a_problem_is_shown_with_everybodys_answers(evolved: Path, capsys: pytes
     shown = told(capsys, evolved, "--problem", str(wrong[0]), "--split", wrong[1], "--full")
     assert wrong[2] in shown and wrong[6] in shown and wrong[5].splitlines()[0][:40] in shown
     both = found_in(evolved, AnswerFilter(problem=3))
-    titles = [block.text for block in problem_blocks(both) if getattr(block, "level", "") == "strong"]
-    assert [title.partition(",")[0] for title in titles] == ["held-out problems", "training problems"]
+    titles = [block.text for block in genome_blocks(both) if getattr(block, "level", "") == "strong"]
+    assert [title.partition(":")[0] for title in titles] == ["held-out problems", "training problems"]
 
 
 def test_an_evaluation_is_shown_with_its_questions_and_replies(
