@@ -34,7 +34,7 @@ FEW = 5
 FEW_PAIRS = 20
 """fewer differences of one size are counted with Bonett and Price's two more"""
 FEWEST_TESTED = 10
-"""games, scenarios or entities that values share: fewer have an interval, but no test"""
+"""games, scenarios or entities that values share, problems or queries: fewer have an interval, but no test"""
 RELIABLE_FROM = 20
 """of the same: with fewer, intervals cover too rarely where a few differ much from the others"""
 _NOTHING = 1e-9
@@ -234,7 +234,7 @@ def matched(
 ) -> Contrast | None:
     """The mean of differences that were each taken within one pair, such as the two sides of a talk.
 
-    `most` is how far apart two values can be; the groups of `order`, such as who opened, are weighted equally. Student's
+    `most` is how far apart two values can be (without bounds the interval is always Student's); the groups of `order`, such as who opened, are weighted equally. Student's
     interval and test; or Bonett and Price's where few differ, since a variance of next to nothing tells nothing: they count
     one more of either sign, as far apart as any was or half of what is possible; if none differs, all of what is possible.
     """
@@ -251,7 +251,7 @@ def matched(
     if len(clusterings) == 1:
         _, cluster = numbered(clusterings[0])
         values = numpy.bincount(cluster, values) / numpy.bincount(cluster)
-    if clusters < 2 or len(clusterings) > 1 or not _few_differ(values):
+    if clusters < 2 or len(clusterings) > 1 or math.isinf(most) or not _few_differ(values):
         return student("t", clusters, mean, variance, clusters - 1, tested=tested)
     largest = float(abs(values).max())
     size = max(0.0 if clusterings else most / 2, largest) if largest else most
@@ -267,15 +267,13 @@ def _few_differ(values: Array) -> bool:
     return (varied < 2 * FEW and 2 * varied < len(values)) or (alike and len(values) < FEW_PAIRS)
 
 
-PAIRS_FOR_A_VERDICT = 10
-"""of fewer pairs chance alone makes a winner too often"""
 TOO_FEW_PAIRS = "too few pairs to tell"
 
 
 def of_pairs(differences: Array) -> Contrast | None:
     """`matched`, with a test only where there are pairs enough for a verdict."""
     contrast = matched(differences)
-    if contrast is None or contrast.clusters >= PAIRS_FOR_A_VERDICT:
+    if contrast is None or contrast.clusters >= FEWEST_TESTED:
         return contrast
     return replace(contrast, p_value=None)
 

@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tidepool.engine.inference.contrasts import (
-    FEWEST_TESTED,
     Contrast,
     few_clusters,
     matched,
     of_mean,
     over_members,
-    student,
 )
-from tidepool.engine.inference.grouped import Array, Grouped, Spread, numpy, pair_codes
+from tidepool.engine.inference.grouped import Array, Grouped, numpy, pair_codes
 from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES, Cell, Direction, Weighing
 from tidepool.engine.inference.intervals import Interval, interval_over, parts_of, rates_of
 from tidepool.engine.inference.measures import BatchValues, Outcome
@@ -265,30 +263,13 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     if units == "entities" and table.members is not None and len(differences):
         contrast: Contrast | None = over_members(differences, table.members[complete])
     else:
-        contrast = _contrast(differences, clusters, most)
+        contrast = matched(differences, clusters, most)
     if contrast is None:
         return _effect(weighing, units, 0, left_out, None, NOTHING)
     note = few_clusters(contrast.clusters, units) if units == "entities" or clusters else ""
     if contrast.p_value is None and not note:
         note = "no verdict: nothing varies"
     return _effect(weighing, units, contrast.clusters, left_out, contrast, note)
-
-
-def _contrast(differences: Array, clusters: list[Array], most: float) -> Contrast | None:
-    """Of an outcome without bounds only Student's interval can be told."""
-    if math.isfinite(most):
-        return matched(differences, clusters, most)
-    if not len(differences):
-        return None
-    if not clusters:
-        return of_mean(differences.tolist()) or Contrast(float(differences.mean()), None, None, "none", 1)
-    spread = Grouped(numpy.zeros(len(differences), dtype=int), 1, clusters).spread(differences)
-    return _student(spread, tested=int(spread.clusters[0]) >= FEWEST_TESTED)
-
-
-def _student(spread: Spread, *, tested: bool) -> Contrast:
-    mean, variance, freedom = (float(array[0]) for array in (spread.mean, spread.variance, spread.freedom))
-    return student("t", int(spread.clusters[0]), mean, variance, freedom, tested=tested)
 
 
 def _clusters(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
@@ -347,11 +328,12 @@ def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> I
     if units == "entities" and table.members is not None:
         parts = parts_of(values, table.members[rows])
         return interval_over((float(values.sum()), len(values)), parts, table.outcome.bounds)
+    if math.isinf(high - low):
+        found = matched(values, clusters, math.inf)
+        return found.interval if found else None
     spread = Grouped(numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))]).spread(values)
-    if math.isfinite(high - low):
-        (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
-        return rate.interval() if rate else None
-    return _student(spread, tested=False).interval
+    (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
+    return rate.interval() if rate else None
 
 
 def _cut(contrast: Contrast | None, bounds: Interval) -> Interval | None:

@@ -44,8 +44,7 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
     results = results_shown(summary)
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
-        own = results.blocks(summary["statistics"])
-        findings = [*own, *drift(summary["statistics"]), *results.further(connection, dict(batch))]
+        findings = [*results.blocks(summary["statistics"]), *drift(summary["statistics"])]
         shown_findings = assign_places(findings, everybody(connection, batch["number"]))
         config = StoredConfig(batch["config"])
         paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()

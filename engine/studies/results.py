@@ -73,10 +73,6 @@ class Results:
         """The one figure of a batch, also while it runs; None before there is one."""
         return next((block for block in self.blocks(statistics) if isinstance(block, Headline)), None)
 
-    def further(self, connection: sqlite3.Connection, batch: Batch) -> list[Block]:
-        """Blocks beyond the statistics, read from the file."""
-        return []
-
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
         """The figures by which batches are compared, by name; those of a part of it are named `part: figure`."""
         return {row["words"]: _estimate(row) for row in statistics.get("measures", {}).values()}

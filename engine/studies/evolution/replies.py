@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.reports.blocks import Block, Folded, Words, number, table
+from tidepool.engine.reports.blocks import Block, Words, number, table
 from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.engine.studies.evolution.tasks.verdict import WHY
 from tidepool.storage.queries.learning import (
@@ -181,9 +181,9 @@ def _title(matches: FoundAnswers, answer: Answer) -> str:
     return f"{where}{who}{model}: {answer.grade}"
 
 
-def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str, str]]:
+def answer_facts(answer: Answer) -> Iterator[tuple[str, str]]:
     """All but the reply, which may be long."""
-    if question and answer.question is not None:
+    if answer.question is not None:
         yield "question", answer.question
         yield "gold", answer.gold or ""
     if answer.grade == "missing":
@@ -199,31 +199,3 @@ def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str
         yield name, f"{value:g}" if isinstance(value, int | float) else str(value)
     if answer.finish_reason == "cut":
         yield "cut", "the reply ended at its length limit"
-
-
-# -- on a page -----------------------------------------------------------------------------------------------
-
-
-def mistakes(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> list[Block]:
-    """What the champion got wrong on held-out problems: a dozen to read, folded away."""
-    champion = finalists(connection, batch["number"]).get("champion")
-    if champion is None:
-        return []
-    wanted = AnswerFilter(
-        grade="wrong", genomes=genomes_with_same_prompt(connection, batch["number"], champion), split="judge"
-    )
-    numbers = matching_answers(connection, batch["number"], wanted)
-    shown = read_answers(connection, batch["number"], numbers[:FIRST])
-    if not shown:
-        return []
-    texts = [_in_words(answer) for answer in shown]
-    if left := len(numbers) - len(shown):
-        texts.append(f"{left:,} more are in an export as json, csv or parquet.")
-    title = f"what the champion got wrong on held-out problems: {len(shown)} of {len(numbers):,} answers"
-    return [Folded(title, "\n\n".join(texts))]
-
-
-def _in_words(answer: Answer) -> str:
-    facts = "\n".join(f"{name}: {value}" for name, value in answer_facts(answer))
-    sample = f", sample {answer.sample}" if answer.sample else ""
-    return f"Problem {answer.problem}{sample}, {answer.model}\n{facts}\nreply: {answer.reply}"

@@ -43,7 +43,6 @@ from tidepool.engine.studies.evolution.records import (
     by_problem_contrast,
     counted_reasons,
 )
-from tidepool.engine.studies.evolution.replies import mistakes
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
@@ -125,9 +124,6 @@ class EvolutionResults(Results):
             return held_out
         best = Number(max(row["best"] for row in generations), 3)
         return Headline("training fitness", best, f"generation {generations[-1]['generation']:,}")
-
-    def further(self, connection: sqlite3.Connection, batch: Batch) -> list[Block]:
-        return mistakes(connection, batch)
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
         stats = EvolutionStatistics.from_json(statistics)

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.inference.contrasts import PAIRS_FOR_A_VERDICT, matched, of_mean
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, matched, of_mean
 from tidepool.engine.inference.significance import holm
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
 from tidepool.engine.studies.mutation.learners import RandomPolicy
@@ -135,7 +135,7 @@ def compare(
 
 def _differences(policy: Scores, baselines: Mapping[str, Scores], operators: int) -> dict[str, RewardDifference]:
     gains = {name: gain for name, other in baselines.items() if len(policy) > 1 and (gain := matched(policy - other))}
-    if len(policy) < PAIRS_FOR_A_VERDICT:
+    if len(policy) < FEWEST_TESTED:
         return {name: RewardDifference(gain.difference, gain.interval, None, None) for name, gain in gains.items()}
     p_values = {name: 1.0 if gain.p_value is None else gain.p_value for name, gain in gains.items()}
     if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:

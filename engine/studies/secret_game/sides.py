@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tidepool.engine.inference.contrasts import RELIABLE_FROM, few_clusters
+from tidepool.engine.inference.effects import FEW_TALKS
 from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.inference.significance import over_the_run
@@ -21,8 +22,6 @@ from tidepool.storage.queries.conversations import SidePage
 _MOST_POINTS = 1e100
 _LARGEST = 2**31 - 1
 """of a scenario, whatever a damaged file says"""
-FEW_TALKS = 10
-"""fewer talks take their spread from the batch as a whole"""
 
 
 class SideOutcome(NamedTuple):
