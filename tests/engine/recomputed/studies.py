@@ -16,20 +16,13 @@ LIVE = '[service]\nname = "live"\nretries = 0\n'
 JUDGE = 'judge = { model = "simulated:judge", question = "Does the speaker agree, 1 to 5?", scale = [1, 5] }\n'
 CAST = {"Ada": "guarded", "Bob": "trusting", "Cleo": "bargainer", "Dion": "talkative"}
 SECRETS = {"Ada": "marigold", "Bob": "lantern", "Cleo": "harbour", "Dion": "violet"}
-ENTITIES = {
-    "Hypatia": (9, 45, "miller"),
-    "Odo": (3, 61, "baker"),
-    "Brida": (8, 34, "smith"),
-    "Ugo": (2, 70, "miller"),
-    "Ines": (6, 28, "baker"),
-    "Tam": (5, 52, "smith"),
-    "Vera": (7, 39, "miller"),
-    "Kees": (1, 66, "baker"),
-    "Lena": (9, 22, "smith"),
-    "Moss": (4, 57, "miller"),
-    "Nia": (8, 31, "baker"),
-    "Otto": (3, 48, "smith"),
-}
+ENTITIES = [
+    line.split()
+    for line in """Hypatia 9 45 miller;Odo 3 61 baker;Brida 8 34 smith;Ugo 2 70 miller;Ines 6 28 baker;Tam 5 52 smith
+Vera 7 39 miller;Kees 1 66 baker;Lena 9 22 smith;Moss 4 57 miller;Nia 8 31 baker;Otto 3 48 smith""".replace(
+        "\n", ";"
+    ).split(";")
+]
 
 
 def agents(names: tuple[str, ...] = tuple(CAST), more: str = "", secrets: Mapping[str, str] = SECRETS) -> str:
@@ -41,18 +34,21 @@ def agents(names: tuple[str, ...] = tuple(CAST), more: str = "", secrets: Mappin
     )
 
 
-def entities(number: int) -> str:
-    return "".join(
-        f'[[entities]]\nname = "{name}"\nattributes = {{ agreeableness = {warmth}, age = {age}, trade = "{trade}" }}\n'
-        for name, (warmth, age, trade) in list(ENTITIES.items())[:number]
-    )
+def study(kind: str, seed: int, faults: str, settings: str) -> str:
+    return f'[batch]\nkind = "{kind}"\nseed = {seed}\n{LIVE}[providers.simulated]\n{faults}\n[{kind}]\n{settings}'
 
 
 def game(settings: str, faults: str = "") -> str:
-    lost = f"[providers.simulated]\n{faults}\n"
-    return (
-        f'[batch]\nkind = "secret_game"\nseed = 5\n{LIVE}{lost}[secret_game]\nmessages_per_interaction = 3\n{settings}'
+    return study("secret_game", 5, faults, f"messages_per_interaction = 3\n{settings}")
+
+
+def simulation(simulations: int) -> str:
+    people = "".join(
+        f'[[entities]]\nname = "{name}"\nattributes = {{ agreeableness = {warmth}, age = {age}, trade = "{trade}" }}\n'
+        for name, warmth, age, trade in ENTITIES
     )
+    settings = f'context = "Neighbours talk about a new water mill."\nn_turns = 1\nmodel = "simulated:persona"\n{JUDGE}'
+    return study("simulation", 11, "fatal_rate = 0.02", f"{settings}num_simulations = {simulations}\n{people}")
 
 
 SCENARIOS = "".join(
@@ -63,28 +59,30 @@ SCENARIOS = "".join(
         strict=True,
     )
 )
-SIMULATION = (
-    f'[batch]\nkind = "simulation"\nseed = 11\n{LIVE}[providers.simulated]\nfatal_rate = 0.02\n[simulation]\n'
-    f'context = "Neighbours talk about a new water mill."\nn_turns = 1\nmodel = "simulated:persona"\n{JUDGE}'
-)
+LINKED = agents(more='memory = "long"\n')
 STUDIES = {
     "game": game("num_interactions = 120\n", "fatal_rate = 0.01") + agents(),
     "few conversations": game("num_interactions = 42\n") + agents(),
     "linked games": game(
         'games = 14\nrounds = 3\ndetection = ["exact", "judge"]\njudge = "simulated:judge"\n', "fatal_rate = 0.005"
     )
-    + agents(more='memory = "long"\n'),
-    "few games": game("games = 4\nrounds = 3\n") + agents(more='memory = "long"\n'),
+    + LINKED,
+    "few games": game("games = 4\nrounds = 3\n") + LINKED,
     "scenarios": game('pairing = "ordered"\nrounds = 12\n') + SCENARIOS + agents(("Ada", "Bob", "Cleo"), secrets={}),
-    "simulation": f"{SIMULATION}num_simulations = 80\n{entities(12)}",
-    "evolution": (
-        f'[batch]\nkind = "evolution"\nseed = 1\n{LIVE}[providers.simulated]\nfatal_rate = 0.02\n[evolution]\nmodel = "simulated:solver"\nmutator = "simulated:rewriter"\n'
-        "population_size = 8\nmax_generations = 3\nmax_problems = 12\nvalidation_problems = 40\nelite_size = 1\n"
-        "random_baseline = true\nrate_limit_per_minute = 0\n"
+    "simulation": simulation(80),
+    "evolution": study(
+        "evolution",
+        1,
+        "fatal_rate = 0.02",
+        'model = "simulated:solver"\nmutator = "simulated:rewriter"\npopulation_size = 8\nmax_generations = 3\n'
+        "max_problems = 12\nvalidation_problems = 40\nelite_size = 1\nrandom_baseline = true\nrate_limit_per_minute = 0\n",
     ),
-    "mutation": (
-        f'[batch]\nkind = "mutation"\nseed = 5\n{LIVE}[providers.simulated]\nfatal_rate = 0.01\n[mutation]\nnum_processes = 4\nnum_steps = 4\nnum_env_steps = 32\nrepeats = 1\n'
-        'operators = ["noop", "simplify", "shorten", "ask_for_steps"]\n'
+    "mutation": study(
+        "mutation",
+        5,
+        "fatal_rate = 0.01",
+        "num_processes = 4\nnum_steps = 4\nnum_env_steps = 32\nrepeats = 1\n"
+        'operators = ["noop", "simplify", "shorten", "ask_for_steps"]\n',
     ),
     "design of games": game("num_interactions = 12\n", "fatal_rate = 0.01")
     + agents(("Ada", "Bob", "Cleo"))
@@ -102,7 +100,7 @@ direction = "less"
 outcome = "revealed of Ada"
 contrast = "agents.Ada.model: simulated:talkative - simulated:guarded"
 """,
-    "design of simulations": f"{SIMULATION}num_simulations = 24\n{entities(12)}"
+    "design of simulations": simulation(24)
     + """
 [design]
 replicates = 2

@@ -5,9 +5,8 @@ listed here with the reason.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ SIMULATION = {
     "judgements.scale": "the scale is in the config",
     "unsplit_scenes": "of narrated rounds",
 }
+FITNESS = ("consistency", "diversity", "efficiency", "length_penalty", "tokens")
 EVOLUTION = {
     "generations[*": "who lived in a generation",
     "random_search.calls": "calls by search",
@@ -35,10 +35,7 @@ EVOLUTION = {
     "random_search.models.*.fitness": "fitness of prompts of the random search",
     "random_search.components.total": "fitness of prompts of the random search",
     "random_search.components.words": "prompts of the random search",
-    **{
-        f"*.components.{name}": "parts of the fitness"
-        for name in ("consistency", "diversity", "efficiency", "length_penalty", "tokens")
-    },
+    **{f"*.components.{name}": "parts of the fitness" for name in FITNESS},
 }
 MUTATION = {
     "updates[*].uses.*": "when a step was taken",
@@ -52,7 +49,7 @@ class Case:
     recompute: Callable[[Published], dict[str, Any]]
     unknown: dict[str, str]
     """figures that no CSV file gives, and what is not in these files"""
-    methods: frozenset[str] = frozenset()
+    methods: Set[str] = frozenset()
     """estimators of which the study has figures"""
     shown: tuple[str, ...] = ()
     """figures that are not zero, so that the study has lost calls and differences"""
@@ -65,9 +62,24 @@ def of_game(published: Published) -> dict[str, Any]:
     return secret_game.recomputed(published.folder, linked=linked)
 
 
-def of_design(published: Published, more: list[str]) -> dict[str, Any]:
-    scale = secret_game.POINTS if "secret_game" in published.config else scale_of(published)
-    return design.recomputed(published.folder, scale, published.config["design"]["hypotheses"], more)
+def of_simulation(published: Published) -> dict[str, Any]:
+    return simulation.recomputed(published.folder, scale_of(published))
+
+
+def of_evolution(published: Published) -> dict[str, Any]:
+    return evolution.recomputed(published.folder)
+
+
+def of_mutation(published: Published) -> dict[str, Any]:
+    return mutation.recomputed(published.folder)
+
+
+def of_design(published: Published) -> dict[str, Any]:
+    hypotheses = published.config["design"]["hypotheses"]
+    if "simulation" in published.config:
+        return design.recomputed(published.folder, scale_of(published), hypotheses, ["rating of Hypatia"])
+    more = [f"{name} of Ada" for name in ("revealed", "obtained", "score")]
+    return design.recomputed(published.folder, secret_game.POINTS, hypotheses, more)
 
 
 def scale_of(published: Published) -> tuple[float, float]:
@@ -75,43 +87,27 @@ def scale_of(published: Published) -> tuple[float, float]:
     return low, high
 
 
-AGENT_ADA = [f"{name} of Ada" for name in ("revealed", "obtained", "score")]
 CASES = {
-    "game": Case(
-        of_game,
-        GAME | FAILED,
-        frozenset({"CR2", "MOVER", "Bonett–Price"}),
-        ("missing.conversations",),
-    ),
+    "game": Case(of_game, GAME | FAILED, {"CR2", "MOVER", "Bonett–Price"}, ("missing.conversations",)),
     "few conversations": Case(of_game, GAME),
     "linked games": Case(
         of_game,
         GAME | FAILED,
-        frozenset({"clusters", "Bonett–Price"}),
+        {"clusters", "Bonett–Price"},
         ("missing.conversations", "verdicts.overall.missing"),
     ),
     "few games": Case(of_game, GAME),
-    "scenarios": Case(of_game, GAME, frozenset({"t", "MOVER", "Bonett–Price"})),
-    "simulation": Case(
-        lambda published: simulation.recomputed(published.folder, scale_of(published)),
-        SIMULATION,
-        shown=("missing.simulations", "missing.judgements"),
-    ),
-    "evolution": Case(
-        lambda published: evolution.recomputed(published.folder),
-        EVOLUTION,
-        shown=("genomes.missing", "difference", "champion.unclear"),
-    ),
+    "scenarios": Case(of_game, GAME, {"t", "MOVER", "Bonett–Price"}),
+    "simulation": Case(of_simulation, SIMULATION, shown=("missing.simulations", "missing.judgements")),
+    "evolution": Case(of_evolution, EVOLUTION, shown=("genomes.missing", "difference", "champion.unclear")),
     "mutation": Case(
-        lambda published: mutation.recomputed(published.folder),
+        of_mutation,
         MUTATION,
         shown=("heldout.missing", "masked_steps"),
         below=("heldout.differences.best_constant.difference",),
     ),
-    "design of games": Case(partial(of_design, more=AGENT_ADA), DESIGN, frozenset({"t", "Bonett–Price"})),
-    "design of simulations": Case(
-        partial(of_design, more=["rating of Hypatia"]), DESIGN, frozenset({"jackknife", "Bonett–Price"})
-    ),
+    "design of games": Case(of_design, DESIGN, {"t", "Bonett–Price"}),
+    "design of simulations": Case(of_design, DESIGN, {"jackknife", "Bonett–Price"}),
 }
 
 
