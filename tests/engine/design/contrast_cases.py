@@ -25,76 +25,50 @@ STEPS = Factors(
     mode="paired",
 )
 
+INTERACTION = "firmness: firm - plain × secret_game.mode: retained - standard"
+AS_WRITTEN: list[tuple[Factors, list[str]]] = [
+    (
+        FIRM,
+        [
+            "firmness: firm - plain",
+            "agents.Ada.model: gpt-4o-mini - gpt-4o",
+            "agents.Ada.model: local:qwen3 - gpt-4o",
+            "firmness: firm - plain | agents.Ada.model = local:qwen3",
+            "secret_game.mode: retained - standard | firmness = very firm",
+            INTERACTION,
+        ],
+    ),
+    (
+        NASTY,
+        ["tone: a - b", "tone: a - a x b", "tone: b - a | b", "tone: a = b - a", "tone: a = b - a, b", "x: -1 - 1"],
+    ),
+    (NASTY, ["tone of voice: x - a", "tone of voice: - - a", "tone: b - a | x = 0.5", "x: 1 - 0 | tone = a = b"]),
+    (NASTY, ["x: 1 - 0 | tone = a, prompt = é", "prompt: Never yield. - é", "prompt: Sag „nein“ - é"]),
+    (STEPS, ["model: large - small", "model: large - small | budget = low"]),
+]
 MEANT: list[tuple[Factors, str, str]] = [
+    *((factors, text, text) for factors, texts in AS_WRITTEN for text in texts),
     # a main effect, however it is spaced
-    (FIRM, "firmness: firm - plain", "firmness: firm - plain"),
     (FIRM, "  firmness :  firm  -  plain  ", "firmness: firm - plain"),
     (FIRM, "firmness: firm \u2212 plain", "firmness: firm - plain"),
-    (FIRM, "firmness: plain - firm", "firmness: plain - firm"),
     (FIRM, "firmness: very  firm-plain", "firmness: very firm - plain"),
     (FIRM, 'firmness: "firm" - "plain"', "firmness: firm - plain"),
     (FIRM, '"firmness": “firm” - plain', "firmness: firm - plain"),
-    (FIRM, "agents.Ada.model: gpt-4o-mini - gpt-4o", "agents.Ada.model: gpt-4o-mini - gpt-4o"),
     (FIRM, "agents.Ada.model: gpt-4o-mini-gpt-4o", "agents.Ada.model: gpt-4o-mini - gpt-4o"),
-    (FIRM, "agents.Ada.model: local:qwen3 - gpt-4o", "agents.Ada.model: local:qwen3 - gpt-4o"),
-    # within a level
+    # within a level, and interactions
     (FIRM, "firmness: firm - plain|secret_game.mode=retained", "firmness: firm - plain | secret_game.mode = retained"),
-    (
-        FIRM,
-        "firmness: firm - plain | agents.Ada.model = local:qwen3",
-        "firmness: firm - plain | agents.Ada.model = local:qwen3",
-    ),
-    (
-        FIRM,
-        "secret_game.mode: retained - standard | firmness = very firm",
-        "secret_game.mode: retained - standard | firmness = very firm",
-    ),
-    # interactions
-    (
-        FIRM,
-        "firmness: firm - plain × secret_game.mode: retained - standard",
-        "firmness: firm - plain × secret_game.mode: retained - standard",
-    ),
-    (
-        FIRM,
-        "firmness: firm - plain X secret_game.mode: retained - standard",
-        "firmness: firm - plain × secret_game.mode: retained - standard",
-    ),
-    (
-        FIRM,
-        "firmness:firm-plain×secret_game.mode:retained-standard",
-        "firmness: firm - plain × secret_game.mode: retained - standard",
-    ),
-    (
-        FIRM,
-        "firmness: firm - plain x agents.Ada.model: local:qwen3 - gpt-4o | secret_game.mode = retained",
-        "firmness: firm - plain × agents.Ada.model: local:qwen3 - gpt-4o | secret_game.mode = retained",
-    ),
+    (FIRM, "firmness: firm - plain X secret_game.mode: retained - standard", INTERACTION),
+    (FIRM, "firmness:firm-plain×secret_game.mode:retained-standard", INTERACTION),
+    (FIRM, f"{INTERACTION.replace('×', 'x')} | agents.Ada.model = o3", f"{INTERACTION} | agents.Ada.model = o3"),
     # levels that look like signs
-    (NASTY, "tone: a - b", "tone: a - b"),
     (Factors((Factor("f", ("a", "a - a")),)), 'f: "a - a" - a', "f: a - a - a"),
-    (NASTY, "tone: a - a x b", "tone: a - a x b"),
-    (NASTY, "tone: b - a | b", "tone: b - a | b"),
-    (NASTY, "tone: a = b - a", "tone: a = b - a"),
     (NASTY, 'tone: b - "a - b"', "tone: b - a - b"),
-    (NASTY, "tone: a = b - a, b", "tone: a = b - a, b"),
-    (NASTY, "tone of voice: x - a", "tone of voice: x - a"),
-    (NASTY, "tone of voice: - - a", "tone of voice: - - a"),
     (NASTY, "tone of voice: loud - a x x: 1 - 0", "tone of voice: loud - a × x: 1 - 0"),
-    (NASTY, "tone: b - a | x = 0.5", "tone: b - a | x = 0.5"),
-    (NASTY, "x: -1 - 1", "x: -1 - 1"),
     (NASTY, "x: 1--1", "x: 1 - -1"),
     (NASTY, "x: 1 - 0 x tone: b - a", "x: 1 - 0 × tone: b - a"),
-    (NASTY, "x: 1 - 0 | tone = a = b", "x: 1 - 0 | tone = a = b"),
-    (NASTY, "x: 1 - 0 | tone = a, prompt = é", "x: 1 - 0 | tone = a, prompt = é"),
-    (NASTY, "prompt: Never yield. - é", "prompt: Never yield. - é"),
     (NASTY, "prompt: Never yield.-Never yield. Ever.", "prompt: Never yield. - Never yield. Ever."),
-    (NASTY, "prompt: Sag „nein“ - é", "prompt: Sag „nein“ - é"),
     (NASTY, "prompt: e\u0301 - 坚定", "prompt: é - 坚定"),
     (NASTY, "prompt: two spaces - é", "prompt:   two  spaces   - é"),
-    # in step
-    (STEPS, "model: large - small", "model: large - small"),
-    (STEPS, "model: large - small | budget = low", "model: large - small | budget = low"),
 ]
 
 WRONG: list[tuple[Factors, str, str]] = [

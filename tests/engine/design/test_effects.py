@@ -1,6 +1,7 @@
 """Effects are worked out block by block, and blocks are what is independent."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -87,6 +88,13 @@ def test_four_games_have_an_interval_and_no_verdict() -> None:
     table = table_of(TWO, [[drawn_values(16), drawn_values(16, 1)]], talks_in_game=4)
     found = effect(table, asked("a: 1 - 0", TWO))
     assert found.interval and found.p_value is None and found.note.startswith("no verdict: 4 of at least 10 games")
+
+
+def test_two_entities_have_no_verdict() -> None:
+    table = table_of(TWO, [[drawn_values(12), drawn_values(12, 1)]])
+    found = effect(replace(table, members=numpy.array([[0, 1]] * 12)), asked("a: 1 - 0", TWO))
+    assert (found.units, found.number, found.estimand) == ("entities", 2, "entities like these")
+    assert found.p_value is None and found.note.startswith("no verdict: 2 of at least 10 entities")
 
 
 def test_games_of_several_replicates_are_different_games() -> None:

@@ -19,7 +19,6 @@ from tidepool.engine.inference.effects import FEWEST_REPLICATES, CellBatch, tabl
 from tidepool.engine.inference.hypotheses import Cell, check_hypotheses
 from tidepool.engine.inference.measures import BatchValues, Outcome, Talk
 from tidepool.engine.reports.blocks import Block, Figure, Table, Words, as_json, from_json
-from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading, writing
 
 FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}
@@ -103,7 +102,7 @@ def test_a_hypothesis_that_can_have_no_verdict_is_told_before_anything_is_bought
 # -- from files ------------------------------------------------------------------------------------------------
 
 
-def test_a_study_of_games_says_of_its_cells_what_their_batches_say(tmp_path: Path) -> None:
+def test_the_report_of_a_study_of_games_has_a_section_for_each_outcome(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     models = {"guarded": {"agents.Ada.model": "simulated:guarded"}, "open": {"agents.Ada.model": "simulated:talkative"}}
     stated = [{"outcome": "Ada: revealed", "contrast": "who: open - guarded", "direction": "greater"}]
@@ -116,14 +115,7 @@ def test_a_study_of_games_says_of_its_cells_what_their_batches_say(tmp_path: Pat
     row = made_study(path, design_of({"who": models}, stated, replicates=2), batch)
     with reading(path) as connection:
         found = study_statistics(connection, row)
-        ids = [one["id"] for one in connection.execute("SELECT id FROM batch ORDER BY number")]
     assert list(found["outcomes"]) == ["revealed", "score", "revealed of Ada", "obtained of Ada", "score of Ada"]
-    shares = [summarise(path, one)["statistics"]["overall"]["secrets_revealed_percentage"] for one in ids]
-    means = [one["mean"] for one in found["outcomes"]["revealed"]["cells"]]
-    assert means == pytest.approx([(shares[0] + shares[2]) / 2, (shares[1] + shares[3]) / 2])
-    (effect,) = found["outcomes"]["revealed"]["effects"]
-    assert effect["difference"] == pytest.approx(means[1] - means[0]) and effect["units"] == "talks"
-    assert effect["number"] == 12 and effect["left_out"] == 0
     (ada,) = found["hypotheses"]
     assert ada["outcome"] == "revealed of Ada" and ada["difference"] > 0 and ada["number"] == 6
     assert json.loads(json.dumps(found)) == found
@@ -178,37 +170,6 @@ def test_runs_that_are_worth_one_number_are_compared_replicate_by_replicate(
     (effect,) = found["effects"]
     assert effect["difference"] == pytest.approx(0.135 * scale) and effect["units"] == "replicates"
     assert effect["p_value"] < 0.001 and [one["batches"] for one in found["cells"]] == [6, 6]
-
-
-def rated(connection: sqlite3.Connection, number: int, talk: int, ratings: Sequence[float | None]) -> None:
-    unit, names = number << 32 | talk, ("Hypatia", "Ibn Sina")
-    connection.execute(
-        "INSERT INTO unit (id, batch_number, sequence_number, status, sealed, participants) "
-        "VALUES (?, ?, ?, 'completed', 0, ?)",
-        (unit, number, talk, json.dumps(names)),
-    )
-    for place, (name, rating) in enumerate(zip(names, ratings, strict=True), 1):
-        connection.execute("INSERT INTO judgement VALUES (?, ?, ?, ?)", (unit, place, name, rating))
-
-
-def test_ratings_of_a_simulation_are_compared_talk_by_talk_and_an_unrated_talk_is_missing(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    config = {"simulation": {"judge": {"scale": [1, 5]}}, "entities": [{"name": "Hypatia"}, {"name": "Ibn Sina"}]}
-    with writing(path) as connection:
-        for level, gain in (("a", 0.0), ("b", 1.0)):
-            number = cell_row(connection, "simulation", 1, level, config)
-            for talk in range(1, 13):
-                rated(
-                    connection, number, talk, [1 + talk % 3 + gain, None if (talk, level) == (5, "b") else 2 + talk % 2]
-                )
-    found = found_in(path)["outcomes"]
-    assert list(found) == ["rating"]
-    (effect,) = found["rating"]["effects"]
-    assert effect["difference"] == pytest.approx(0.5) and (effect["number"], effect["left_out"]) == (2, 1)
-    assert effect["estimand"] == "entities like these" and effect["p_value"] is None
-    assert effect["note"].startswith("no verdict: 2 of at least 10 entities")
-    assert f"E1: {effect['note']}" in words(study_blocks(found_in(path)))
-    assert [one["missing"] for one in found["rating"]["cells"]] == [0, 1]
 
 
 def test_a_study_that_has_just_begun_has_cells_and_nothing_to_compare(tmp_path: Path) -> None:

@@ -20,15 +20,12 @@ UNIT = (0.0, 1.0)
 
 FEWEST = {"talks": 2, "games": 10, "scenarios": 10, "entities": 10, "combinations": 10, "pairs": 10}
 """clusters that a p-value takes"""
-FEW_TALKS = 10
-"""fewer conversations in a group take their spread from all of them"""
-FEW_VARIED = 10
-"""fewer clusters with a value off the commonest limit the effective number"""
-FEW_EVENTS = 3.5
-"""effective events for which the nearer end is Poisson's"""
-MOST_EFFECTIVE = 10
-"""effective values for each real one, at most"""
+FEW_TALKS = 10  # in a group: their spread is that of all conversations
+FEW_VARIED = 10  # clusters with a value off the commonest: they limit the effective number
+FEW_EVENTS = 3.5  # effective events: the nearer end is Poisson's
+MOST_EFFECTIVE = 10  # effective values for each real one
 FEW_IN_AN_ARM = 5
+FEWEST_FOR_DRIFT = 40
 
 
 def correct(rows: list[dict[str, Any]], name: str = "p_value_holm", *, untested: float | None = None) -> None:
@@ -305,8 +302,6 @@ def jackknife(mean: float, without: Sequence[float], count: int, bounds: Interva
 
 
 # -- drift -------------------------------------------------------------------------------------------------------------
-
-FEWEST_FOR_DRIFT = 40
 
 
 def over_the_run(values: pandas.Series, bounds: Interval, scale: float = 1.0) -> dict[str, Any] | None:

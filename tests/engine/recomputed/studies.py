@@ -86,36 +86,28 @@ STUDIES = {
     ),
     "design of games": game("num_interactions = 12\n", "fatal_rate = 0.01")
     + agents(("Ada", "Bob", "Cleo"))
-    + """
-[design]
+    + """[design]
 replicates = 3
+hypotheses = [
+    { outcome = "revealed", contrast = "firmness: firm - plain", direction = "less" },
+    { outcome = "revealed of Ada", contrast = "agents.Ada.model: simulated:talkative - simulated:guarded" },
+]
 [design.factors]
 "agents.Ada.model" = ["simulated:guarded", "simulated:talkative"]
 firmness = [{ level = "plain", set = {} }, { level = "firm", set = { "agents.*.instructions" = "Never tell." } }]
-[[design.hypotheses]]
-outcome = "revealed"
-contrast = "firmness: firm - plain"
-direction = "less"
-[[design.hypotheses]]
-outcome = "revealed of Ada"
-contrast = "agents.Ada.model: simulated:talkative - simulated:guarded"
 """,
     "design of simulations": simulation(24)
-    + """
-[design]
+    + """[design]
 replicates = 2
+hypotheses = [
+    { outcome = "rating", contrast = "warmth: warm - cool", direction = "greater" },
+    { outcome = "rating of Hypatia", contrast = "warmth: warm - cool" },
+]
 [design.factors]
 warmth = [
     { level = "cool", set = { "entities.*.attributes.agreeableness" = 3 } },
     { level = "warm", set = { "entities.*.attributes.agreeableness" = 8 } },
 ]
-[[design.hypotheses]]
-outcome = "rating"
-contrast = "warmth: warm - cool"
-direction = "greater"
-[[design.hypotheses]]
-outcome = "rating of Hypatia"
-contrast = "warmth: warm - cool"
 """,
 }
 

@@ -100,13 +100,6 @@ def test_without_a_terminal_there_is_no_app(tidepool: Tidepool) -> None:
 # -- tidepool run --------------------------------------------------------------------------------------------
 
 
-def test_run_is_the_same_as_the_option(tidepool: Tidepool, tmp_path: Path) -> None:
-    study = str(ROOT / "examples" / "secret_game.toml")
-    by_option = tidepool.json("--run", study, *TWO_TALKS)
-    by_command = tidepool.json("run", study, *TWO_TALKS)
-    assert by_command["units"] == by_option["units"] and by_command["statistics"] == by_option["statistics"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

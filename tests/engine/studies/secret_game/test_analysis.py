@@ -67,14 +67,6 @@ def test_the_division_into_games_changes_nothing_where_nothing_links_them():
     assert one == fifty
 
 
-def test_interval_and_test_say_the_same():
-    for found in (random_rows(300), random_rows(40), random_rows(300, games=20)):
-        for linked in (False, True):
-            for row in analysed(found, None, GameDesign(linked=linked))["comparisons"]:
-                if row["p_value"] is not None and (ends := row["difference_ci95"]):
-                    assert (row["p_value"] < 0.05) == (not ends[0] <= 0 <= ends[1])
-
-
 def test_one_linked_game_has_no_interval_and_says_so():
     found = analysed(random_rows(60), None, GameDesign(linked=True))
     assert found["overall"]["secrets_revealed_ci95"] is None
