@@ -53,17 +53,13 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
     return Report(summary["name"], tuple(head), shown, paragraphs)
 
 
-DRIFTED = 0.01
-"""p-value of a drift check, below which the report warns"""
-
-
 def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
     """The main outcome by quarters of the run: a served model may change while it is asked."""
     if not (run := statistics.get("over_the_run")):
         return
     quarters = ", ".join(text_of(Estimate(row["mean"], tuple(row["ci95"]))) for row in run["quarters"])
     text = f"By quarters of the run: {quarters}"
-    if run["p_value"] < DRIFTED:
+    if run["p_value"] < 0.01:
         yield Words(
             f"{text}. This drifts (p = {p_value(run['p_value'])}): intervals assume that it does not.", "warning"
         )
