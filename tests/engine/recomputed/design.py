@@ -101,17 +101,11 @@ class Design:
             found = over_entities(differences, self.members)
         else:
             clusters = self.combinations(outcome, differences)
-            unit, most = (
-                "talks" if clusters is None else "combinations",
-                (high - low) * sum(map(abs, weights.values())) / 2,
-            )
-            found = paired(differences, unit, clusters, most)
+            unit = "talks" if clusters is None else "combinations"
+            found = paired(differences, unit, clusters, (high - low) * sum(map(abs, weights.values())) / 2)
         return {
             "contrast": contrast,
-            "difference": scale * found.difference,
-            "difference_ci95": found.interval and [scale * end for end in found.interval],
-            "p_value": found.p_value,
-            "method": found.method,
+            **found.row(scale),
             "number": found.clusters,
             "left_out": int((self.played(outcome) & table.isna().any(axis=1)).sum()),
         }

@@ -131,6 +131,16 @@ class Contrast:
     method: str
     clusters: int
 
+    def row(self, scale: float = 1.0, most: float = math.inf) -> dict[str, Any]:
+        """Of a report; an interval ends where differences do, which are `most` at most."""
+        limit = max(most, abs(self.difference))
+        return {
+            "difference": scale * self.difference,
+            "difference_ci95": self.interval and [scale * min(limit, max(-limit, end)) for end in self.interval],
+            "p_value": self.p_value,
+            "method": self.method,
+        }
+
 
 def student(
     values: tuple[float, float], freedom: float, unit: str, clusters: int, method: str, middle: float | None = None

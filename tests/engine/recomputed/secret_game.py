@@ -149,7 +149,7 @@ class Game:
                 if contrast is not None:
                     number = [len(ours)] * 2 if estimand == "head to head" else arms
                     names = {"agents": list(two), "measure": measure, "estimand": estimand, "sides": number}
-                    yield names | within_limit(contrast, bounds, scale)
+                    yield names | contrast.row(scale, bounds[1] - bounds[0]) | {"clusters": contrast.clusters}
 
     def apart(self, rows: pandas.DataFrame, column: str, first: str, bounds: Interval) -> Contrast | None:
         """Against the others that both met, from the same side, and over the same scenario where these repeat."""
@@ -191,16 +191,4 @@ def percentage(name: str, found: Rate | None) -> dict[str, Any]:
     return {
         f"{name}_percentage": found and 100 * found.mean,
         f"{name}_ci95": interval and [100 * end for end in interval],
-    }
-
-
-def within_limit(contrast: Contrast, bounds: Interval, scale: float) -> dict[str, Any]:
-    """An interval ends where differences do."""
-    limit = max(bounds[1] - bounds[0], abs(contrast.difference))
-    return {
-        "difference": scale * contrast.difference,
-        "difference_ci95": contrast.interval and [scale * min(limit, max(-limit, end)) for end in contrast.interval],
-        "p_value": contrast.p_value,
-        "method": contrast.method,
-        "clusters": contrast.clusters,
     }

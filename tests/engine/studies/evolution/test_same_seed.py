@@ -54,12 +54,3 @@ async def test_interruptions_in_the_middle_of_generations_change_nothing(
     assert evolved(summary, tmp_path / "study.db") == plain
     if service == "live":
         assert summary["calls"]["bought"] == summary["calls"]["total"] - summary["calls"]["failed"]
-
-
-async def test_the_same_study_again_is_all_hits(tmp_path: Path) -> None:
-    database = tmp_path / "study.db"
-    first = await run(study(), database)
-    second = await run(study(), database)
-    assert second["calls"]["bought"] == 0
-    assert second["calls"]["cached"] == first["calls"]["bought"]
-    assert evolved(second, database) == evolved(first, database)

@@ -39,36 +39,15 @@ async def test_a_study_says_what_the_contract_promises(database: Path) -> None:
     assert again["statistics"] == found
 
 
-async def test_every_episode_is_a_unit_that_can_be_read(database: Path) -> None:
+async def test_every_episode_is_a_unit_and_baselines_meet_the_same_queries_as_the_learner(database: Path) -> None:
     summary = await run_batch(mutation(), database)
     played = episodes(database)
     assert summary["units"] == {"total": len(played), "completed": len(played), "failed": 0}
-    assert [episode["number"] for episode in played] == list(range(1, len(played) + 1))
-    assert {episode["type"] for episode in played} == {"training", "heldout"}
     assert {episode["player"] for episode in played} == {"bandit", "random", "policy", *OPERATOR_NAMES}
-    steps = sum(len(episode["steps"]) for episode in played if episode["player"] == "bandit")
-    assert steps == 64
-    first = {
-        player: [e["query"] for e in played if e["player"] == player and e["type"] == "training"][:4]
-        for player in ("bandit", "random")
-    }
-    assert first["bandit"] == first["random"], "baselines meet the same queries as the learner"
-    for episode in played:
-        unit = query(
-            database,
-            "SELECT m.turn, m.speaker, m.content FROM messages m JOIN conversations c ON c.id = m.conversation_id "
-            "WHERE c.sequence_number = ? ORDER BY m.turn",
-            episode["number"],
-        )
-        answers = [turn for turn, speaker, _ in unit if speaker == "target"]
-        assert answers == [2 * place + 2 for place in range(len(episode["steps"]))]
-        rewrites = {turn: (speaker, content) for turn, speaker, content in unit if speaker != "target"}
-        for place, step in enumerate(episode["steps"]):
-            if step["operator"] == "noop" or step["fell_back"]:
-                assert 2 * place + 1 not in rewrites
-            else:
-                speaker, content = rewrites[2 * place + 1]
-                assert speaker == step["operator"] and "<query>" not in content
+    assert sum(len(episode["steps"]) for episode in played if episode["player"] == "bandit") == 64
+    training = [episode for episode in played if episode["type"] == "training"]
+    ours, theirs = ([one["query"] for one in training if one["player"] == name][:4] for name in ("bandit", "random"))
+    assert ours == theirs
 
 
 @pytest.mark.parametrize(("reward", "stages"), [("similarity", 2), ("judge", 3)])
