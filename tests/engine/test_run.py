@@ -130,16 +130,6 @@ async def test_a_bug_in_a_story_is_told_and_the_batch_can_be_resumed(stage: Stag
 # -- states ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("fatal_rate", "status"), [(0.0, "completed"), (0.1, "partial"), (1.0, "failed")])
-async def test_a_batch_is_completed_partial_or_failed_by_its_units(
-    database: Path, fatal_rate: float, status: str
-) -> None:
-    summary = await run_batch(game(20, 3, simulated={"fatal_rate": fatal_rate}), database)
-    assert summary["status"] == status
-    assert summary["units"]["completed"] + summary["units"]["failed"] == 20
-    assert summary["calls"]["total"] == summary["calls"]["bought"] + summary["calls"]["failed"]
-
-
 @pytest.mark.parametrize("service", ["live", "auto"])
 async def test_failed_conversations_are_retried_by_resume_and_nothing_else_is(database: Path, service: str) -> None:
     whole = await run_batch(game(20, 3, service={"cache": False}), database.with_name("whole.db"))

@@ -58,17 +58,6 @@ def test_a_file_of_its_own_holds_the_whole_study_and_is_imported_as_one(
         assert connection.execute("SELECT id FROM studies").fetchall() == [(study_id,)]
 
 
-@pytest.mark.parametrize(("format_name", "suffix"), [("html", "html"), ("markdown", "md")])
-def test_pages_tell_effects_and_hypotheses(
-    study: tuple[Path, str], format_name: str, suffix: str, tmp_path: Path
-) -> None:
-    database, study_id = study
-    (page,) = export_batch(database, study_id, format_name, tmp_path)
-    assert page.name == f"{study_id}.{suffix}"
-    text = page.read_text(encoding="utf-8")
-    assert "confirmatory" in text.casefold() and "simulated" in text and "firm - plain" in text
-
-
 def test_a_format_that_a_study_has_not_is_told(study: tuple[Path, str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be exported as 'policy'"):
         export_batch(*study, "policy", tmp_path / "x")

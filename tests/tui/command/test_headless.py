@@ -109,15 +109,6 @@ def test_a_dry_run_prices_and_writes_nothing(tidepool: Tidepool, tmp_path: Path,
     assert not tidepool.database.exists() and not seller_folder.exists()
 
 
-def test_the_cache_answers_the_same_study_and_set_overrides_it(tidepool: Tidepool, tmp_path: Path) -> None:
-    study = str(written(tmp_path, 10, 3))
-    tidepool.json("--run", study)
-    again = tidepool.json("--run", study)
-    assert (again["calls"]["bought"], again["calls"]["cached"]) == (0, 30)
-    anew = tidepool.json("--run", study, "--set", "service.cache=false")
-    assert (anew["calls"]["bought"], anew["calls"]["cached"]) == (30, 0)
-
-
 # -- exit codes ------------------------------------------------------------------------------------------
 
 

@@ -9,28 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.support import all_kinds
+from tests.support.studies import written
 
 ROOT = Path(__file__).parents[3]
 NEVER = {"sqlmodel", "sqlalchemy", "scipy", "textual", "openai", "anthropic", "ollama", "genai_prices", "safetensors"}
 """packages that reading does not need; a study of simulated conversations needs SQLModel alone, to write"""
 
-STUDY = """
-[batch]
-kind = "secret_game"
-
-[[agents]]
-name = "Ada"
-model = "simulated:guarded"
-secret = "marigold"
-
-[[agents]]
-name = "Bob"
-model = "simulated:trusting"
-secret = "teapot"
-
-[secret_game]
-num_interactions = 10
-"""
 
 PROGRAM = """
 import sys
@@ -66,6 +50,7 @@ LIGHT = NEVER | {"pydantic", "asyncio", "filelock"}
     ("command", "kind", "never"),
     [
         ("list", "", LIGHT | {"numpy", "plotext"}),
+        ("log", "secret_game", LIGHT),
         ("show", "secret_game", LIGHT),
         ("show", "evolution", LIGHT),
         ("show", "mutation", LIGHT),
@@ -89,9 +74,7 @@ def test_reading_loads_no_config_class_and_nothing_that_calls_a_provider(
 def test_a_small_study_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_does_not_use(
     arguments: list[str], needed: set[str], never: set[str], tmp_path: Path
 ) -> None:
-    study = tmp_path / "study.toml"
-    study.write_text(STUDY)
-    loaded = loaded_by("--db", str(tmp_path / "new.db"), *arguments, str(study), folder=tmp_path)
+    loaded = loaded_by("--db", str(tmp_path / "new.db"), *arguments, str(written(tmp_path)), folder=tmp_path)
     assert needed <= loaded and loaded.isdisjoint(NEVER - {"sqlmodel", "sqlalchemy"} | never)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.inference.contrasts import matched
+from tidepool.engine.inference.significance import holm
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.evaluation import (
     UNCHANGED,
@@ -47,6 +48,9 @@ def test_fewer_than_ten_queries_are_too_few_for_a_verdict() -> None:
         gains = compare(scores).differences
         assert all((one.p_value is not None) == tested == (one.p_value_holm is not None) for one in gains.values())
         assert gains["random"].ci95
+        if tested:
+            plain = [one.p_value for one in gains.values()]
+            assert [one.p_value_holm for one in gains.values()] == pytest.approx(holm(plain))
 
 
 def test_a_query_whose_every_episode_is_lost_at_once_is_missing_and_not_zero() -> None:
