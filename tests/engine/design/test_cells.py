@@ -47,55 +47,36 @@ def test_lists_in_step(tmp_path: Path) -> None:
     ]
 
 
-ONE = '[design.factors]\n"agents.Ada.memory" = ["short", "long"]\n'
+ONE = '"agents.Ada.memory" = ["short", "long"]\n'
 WRONG = {
-    "one level": ('[design.factors]\n"agents.Ada.memory" = ["short"]\n', "has 1 level"),
-    "twice": ('[design.factors]\n"agents.Ada.memory" = ["short", "short"]\n', "twice"),
-    "nobody": ('[design.factors]\n"agents.Adda.memory" = ["short", "long"]\n', "Did you mean 'Ada'"),
-    "no key": ('[design.factors]\n"agents.Ada.memmory" = ["short", "long"]\n', "memory"),
-    "no section": ('[design.factors]\n"secret_gane.mode" = ["standard", "retained"]\n', "secret_gane"),
-    "wrong value": ('[design.factors]\n"agents.Ada.memory" = ["short", "lang"]\n', "lang"),
-    "limits": ('[design.factors]\n"service.max_concurrent" = [1, 2]\n', "one set of limits"),
-    "limits in quotes": ("[design.factors]\n'\"service\".max_concurrent' = [1, 2]\n", "one set of limits"),
-    "limits behind a space": ('[design.factors]\n" service .max_concurrent" = [1, 2]\n', "one set of limits"),
-    "dates": (
-        '[design.factors]\n"agents.Ada.instructions" = [2026-01-01, 2026-01-02]\n',
-        "= 2026-01-01: expected text",
-    ),
-    "seed": ('[design.factors]\n"batch.seed" = [1, 2]\n', "cannot change"),
-    "bare word": ('[design.factors]\nmemory = ["short", "long"]\n', "level 1 of 'memory' cannot be read"),
-    "bundle without set": (
-        '[design.factors]\nmemory = [ { level = "a" }, { level = "b" } ]\n',
-        "level 1 of 'memory' cannot be read",
-    ),
-    "a key without quotes": ('[design.factors]\nagents.Ada.memory = ["short", "long"]\n', '"agents.Ada.memory" = '),
-    "whose key": ('[design.factors]\n"agents.memory" = ["short", "long"]\n', "There are Ada, Dr. Bob, and * for all"),
-    "one table": (f'{ONE}[design.hypotheses]\noutcome = "revealed"\n', "[[design.hypotheses]]"),
-    "contrast without factor": (
-        f'{ONE}[[design.hypotheses]]\noutcome = "revealed"\ncontrast = "long - short"\n',
-        "The factors of the design are agents.Ada.memory: 'short', 'long'",
-    ),
-    "same cells": (
-        '[design.factors]\nx = [ { level = "a", set = {} }, { level = "b", set = {} } ]\n',
-        "are the same study",
-    ),
-    "all of an agent": ('[design.factors]\n"agents.Ada" = ["x", "y"]\n', "not one of its keys"),
-    "unequal lists": (
-        f'[design]\nmode = "paired"\n{ONE}"agents.Ada.temperature" = [0.1, 0.2, 0.3]\n',
-        "lists of one length",
-    ),
-    "too many": (f"[design]\nreplicates = 900\n{ONE}", "at most"),
-    "unknown key": (f"[design]\nreplicate = 3\n{ONE}", "replicates"),
-    "no such direction": (
-        ONE + '[[design.hypotheses]]\noutcome = "revealed"\ncontrast = "x"\ndirection = "up"\n',
-        "direction",
-    ),
+    "one level": ('"agents.Ada.memory" = ["short"]', "has 1 level"),
+    "twice": ('"agents.Ada.memory" = ["short", "short"]', "twice"),
+    "nobody": ('"agents.Adda.memory" = ["short", "long"]', "Did you mean 'Ada'"),
+    "no key": ('"agents.Ada.memmory" = ["short", "long"]', "memory"),
+    "no section": ('"secret_gane.mode" = ["standard", "retained"]', "secret_gane"),
+    "wrong value": ('"agents.Ada.memory" = ["short", "lang"]', "lang"),
+    "limits": ('"service.max_concurrent" = [1, 2]', "one set of limits"),
+    "limits in quotes": ("'\"service\".max_concurrent' = [1, 2]", "one set of limits"),
+    "limits behind a space": ('" service .max_concurrent" = [1, 2]', "one set of limits"),
+    "dates": ('"agents.Ada.instructions" = [2026-01-01, 2026-01-02]', "= 2026-01-01: expected text"),
+    "seed": ('"batch.seed" = [1, 2]', "cannot change"),
+    "bare word": ('memory = ["short", "long"]', "level 1 of 'memory' cannot be read"),
+    "bundle without set": ('memory = [ { level = "a" }, { level = "b" } ]', "level 1 of 'memory' cannot be read"),
+    "a key without quotes": ('agents.Ada.memory = ["short", "long"]', '"agents.Ada.memory" = '),
+    "whose key": ('"agents.memory" = ["short", "long"]', "There are Ada, Dr. Bob, and * for all"),
+    "one table": (f'{ONE}[design.hypotheses]\noutcome = "revealed"', "[[design.hypotheses]]"),
+    "same cells": ('x = [ { level = "a", set = {} }, { level = "b", set = {} } ]', "are the same study"),
+    "all of an agent": ('"agents.Ada" = ["x", "y"]', "not one of its keys"),
+    "unequal lists": (f'{ONE}"agents.Ada.temperature" = [1, 2, 3]\n[design]\nmode = "paired"', "lists of one length"),
+    "too many": (f"{ONE}[design]\nreplicates = 900", "at most"),
+    "unknown key": (f"{ONE}[design]\nreplicate = 3", "replicates"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_design_is_told_in_words(case: str, tmp_path: Path) -> None:
     factors, words = WRONG[case]
+    factors = f"[design.factors]\n{factors}\n"
     with pytest.raises(UsageError) as error:
         plan_study(load_config(written(tmp_path, factors=factors)), tmp_path / "none.db")
     assert words in str(error.value) and str(error.value).startswith(str(tmp_path / "study.toml"))

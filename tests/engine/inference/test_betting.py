@@ -31,20 +31,6 @@ def test_the_interval_excludes_a_line_from_the_value_on_at_which_it_was_decided(
     assert decision.verdict == "below"
 
 
-def test_few_runs_ever_exclude_the_truth() -> None:
-    """Thousands are shown by `make prove ONLY=stopping`."""
-    random, wrong = Random(7), 0
-    for _ in range(150):
-        sequence = ConfidenceSequence(60, 0.25)
-        decision = sequence.against(0.3)
-        for _ in range(120):
-            value = float(random.random() < 0.3)
-            sequence.add(value, value)
-            decision.update()
-        wrong += decision.verdict is not None
-    assert wrong <= 12
-
-
 def test_a_value_that_is_not_known_excludes_nothing_that_its_worst_case_would_not() -> None:
     values = [0.9, 0.8, 1.0, 0.7] * 10
     known, bounded = ConfidenceSequence(20, 0.25), ConfidenceSequence(20, 0.25)

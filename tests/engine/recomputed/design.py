@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from itertools import combinations, product
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import pandas
@@ -23,15 +22,19 @@ from tests.engine.recomputed.estimators import (
     rate,
     student,
 )
+from tests.engine.recomputed.studies import Published
 
 COLUMNS = ["batch_id", "unit", "participant", "measure", "value", "cluster", "block", "missing", "replicate"]
 Weights = dict[tuple[str, ...], float]
 """of cells"""
 
 
-def recomputed(folder: Path, scale: Interval, hypotheses: list[Mapping[str, str]], more: list[str]) -> dict[str, Any]:
-    """`scale` is that of scores and ratings; `more` are outcomes that are shown beside those of all participants."""
-    design = Design(pandas.read_csv(folder / "measures.csv"), scale)
+def recomputed(published: Published) -> dict[str, Any]:
+    """Of all participants, and of the one that a factor or a hypothesis names."""
+    design = Design(pandas.read_csv(published.folder / "measures.csv"), published.scale)
+    hypotheses = published.config["design"]["hypotheses"]
+    scored = "score" in set(design.rows["measure"])
+    more = [f"{name} of Ada" for name in ("revealed", "obtained", "score")] if scored else ["rating of Hypatia"]
     names = [name for name in ("revealed", "score", "rating") if name in set(design.rows["measure"])] + more
     stated = {(one["outcome"], one["contrast"]) for one in hypotheses}
     effects = {

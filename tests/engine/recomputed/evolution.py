@@ -4,13 +4,13 @@ No CSV file says which prompt is which finalist. The best seed prompt came about
 not stand in genomes.csv; the one that is left is the champion.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pandas
 from statsmodels.stats.proportion import proportion_confint
 
 from tests.engine.recomputed.estimators import FEWEST, LEVEL, paired
+from tests.engine.recomputed.studies import Published
 
 SEARCH, HELD_OUT = "search", "judge"
 
@@ -20,7 +20,8 @@ def missing(answers: pandas.DataFrame) -> float:
     return float(answers["reply"].isna().mean())
 
 
-def recomputed(folder: Path) -> dict[str, Any]:
+def recomputed(published: Published) -> dict[str, Any]:
+    folder = published.folder
     genomes = pandas.read_csv(folder / "genomes.csv").set_index("genome_id")
     answers = pandas.read_csv(folder / "answers.csv")
     held_out, search = (answers[answers["split"] == split] for split in (HELD_OUT, SEARCH))

@@ -1,16 +1,17 @@
 """The statistics of a mutation from measures.csv, steps.csv and training.csv."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas
 
 from tests.engine.recomputed.estimators import FEWEST, UNIT, correct, mean_interval, paired
+from tests.engine.recomputed.studies import Published
 
 SMOOTHING = 0.3
 
 
-def recomputed(folder: Path) -> dict[str, Any]:
+def recomputed(published: Published) -> dict[str, Any]:
+    folder = published.folder
     measures, steps = pandas.read_csv(folder / "measures.csv"), pandas.read_csv(folder / "steps.csv")
     training, played = (steps[steps["split"] == split] for split in ("training", "heldout"))
     updates = pandas.read_csv(folder / "training.csv").rename(columns={"update_number": "update"})

@@ -22,6 +22,7 @@ from tests.engine.recomputed.estimators import (
     rate,
     stratified,
 )
+from tests.engine.recomputed.studies import Published
 
 SHARES = {"times_revealed_secret": "revealed", "times_obtained_secret": "obtained", "optimal_strategy": "optimal"}
 POINTS = (0.0, 3.0)
@@ -32,7 +33,8 @@ COLUMN = {"games": "game", "scenarios": "scenario", "talks": "conversation_id"}
 """of the clusters"""
 
 
-def recomputed(folder: Path, *, linked: bool = False) -> dict[str, Any]:
+def recomputed(published: Published) -> dict[str, Any]:
+    folder, linked = published.folder, any(agent.get("memory") == "long" for agent in published.config["agents"])
     sides = pandas.read_csv(folder / "outcomes.csv")
     names = ["revealed", "obtained", "opener"]
     sides[names] = sides[names].astype(bool)

@@ -7,7 +7,6 @@ import csv
 import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas
@@ -15,11 +14,13 @@ from pandas.api.types import is_numeric_dtype
 from scipy import stats
 
 from tests.engine.recomputed.estimators import FEWEST, Interval, correct, jackknife, over_the_run
+from tests.engine.recomputed.studies import Published
 
 MEASURES = ("words", "rating")
 
 
-def recomputed(folder: Path, scale: Interval) -> dict[str, Any]:
+def recomputed(published: Published) -> dict[str, Any]:
+    folder, scale = published.folder, published.scale
     simulations, ratings = (pandas.read_csv(folder / f"{name}.csv") for name in ("simulations", "ratings"))
     rows = speech(simulations[simulations["Status"] == "completed"], ratings)
     failed = simulations[simulations["Status"] == "failed"]

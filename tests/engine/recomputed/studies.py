@@ -120,6 +120,12 @@ class Published:
     """as --json prints them"""
     config: Mapping[str, Any]
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """of scores in mode standard, or of the judge's ratings"""
+        low, high = self.config["simulation"]["judge"]["scale"] if "simulation" in self.config else (0.0, 3.0)
+        return low, high
+
 
 def publish(name: str, folder: Path) -> Published:
     path, database = folder / "study.toml", folder / "study.db"

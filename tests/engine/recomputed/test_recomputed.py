@@ -31,10 +31,8 @@ EVOLUTION = {
     "search_calls": "calls by purpose",
     "calls_saved_by_racing": "a count of the search",
     "rewrites": "a count of the search",
-    "random_search.fitness": "fitness of prompts of the random search",
-    "random_search.models.*.fitness": "fitness of prompts of the random search",
-    "random_search.components.total": "fitness of prompts of the random search",
-    "random_search.components.words": "prompts of the random search",
+    "random_search.*fitness": "fitness of prompts of the random search",
+    "random_search.components.*": "prompts of the random search",
     **{f"*.components.{name}": "parts of the fitness" for name in FITNESS},
 }
 MUTATION = {
@@ -57,57 +55,27 @@ class Case:
     """figures below zero"""
 
 
-def of_game(published: Published) -> dict[str, Any]:
-    linked = any(agent.get("memory") == "long" for agent in published.config["agents"])
-    return secret_game.recomputed(published.folder, linked=linked)
-
-
-def of_simulation(published: Published) -> dict[str, Any]:
-    return simulation.recomputed(published.folder, scale_of(published))
-
-
-def of_evolution(published: Published) -> dict[str, Any]:
-    return evolution.recomputed(published.folder)
-
-
-def of_mutation(published: Published) -> dict[str, Any]:
-    return mutation.recomputed(published.folder)
-
-
-def of_design(published: Published) -> dict[str, Any]:
-    hypotheses = published.config["design"]["hypotheses"]
-    if "simulation" in published.config:
-        return design.recomputed(published.folder, scale_of(published), hypotheses, ["rating of Hypatia"])
-    more = [f"{name} of Ada" for name in ("revealed", "obtained", "score")]
-    return design.recomputed(published.folder, secret_game.POINTS, hypotheses, more)
-
-
-def scale_of(published: Published) -> tuple[float, float]:
-    low, high = published.config["simulation"]["judge"]["scale"]
-    return low, high
-
-
 CASES = {
-    "game": Case(of_game, GAME | FAILED, {"CR2", "MOVER", "Bonett–Price"}, ("missing.conversations",)),
-    "few conversations": Case(of_game, GAME),
+    "game": Case(secret_game.recomputed, GAME | FAILED, {"CR2", "MOVER", "Bonett–Price"}, ("missing.conversations",)),
+    "few conversations": Case(secret_game.recomputed, GAME),
     "linked games": Case(
-        of_game,
+        secret_game.recomputed,
         GAME | FAILED,
         {"clusters", "Bonett–Price"},
         ("missing.conversations", "verdicts.overall.missing"),
     ),
-    "few games": Case(of_game, GAME),
-    "scenarios": Case(of_game, GAME, {"t", "MOVER", "Bonett–Price"}),
-    "simulation": Case(of_simulation, SIMULATION, shown=("missing.simulations", "missing.judgements")),
-    "evolution": Case(of_evolution, EVOLUTION, shown=("genomes.missing", "difference", "champion.unclear")),
+    "few games": Case(secret_game.recomputed, GAME),
+    "scenarios": Case(secret_game.recomputed, GAME, {"t", "MOVER", "Bonett–Price"}),
+    "simulation": Case(simulation.recomputed, SIMULATION, shown=("missing.simulations", "missing.judgements")),
+    "evolution": Case(evolution.recomputed, EVOLUTION, shown=("genomes.missing", "difference", "champion.unclear")),
     "mutation": Case(
-        of_mutation,
+        mutation.recomputed,
         MUTATION,
         shown=("heldout.missing", "masked_steps"),
         below=("heldout.differences.best_constant.difference",),
     ),
-    "design of games": Case(of_design, DESIGN, {"t", "Bonett–Price"}),
-    "design of simulations": Case(of_design, DESIGN, {"jackknife", "Bonett–Price"}),
+    "design of games": Case(design.recomputed, DESIGN, {"t", "Bonett–Price"}),
+    "design of simulations": Case(design.recomputed, DESIGN, {"jackknife", "Bonett–Price"}),
 }
 
 
