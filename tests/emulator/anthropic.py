@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import count
 from time import time
 from typing import Any
 
@@ -16,7 +15,7 @@ from aiohttp import web
 from .batches import Batch, Item, item_of, page, rfc3339, send_rows
 from .books import Purchase
 from .provider import Outcome, Provider, json_response
-from .replies import PromptCache, content_hash, input_tokens, plain, written
+from .replies import content_hash, input_tokens, plain, written
 
 _CUSTOM_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _DAY = 86400
@@ -150,11 +149,10 @@ _OOPS = ("api_error", "Internal server error")
 
 class Anthropic(Provider):
     family = "anthropic"
+    models = MODELS
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._ids = count(1)
-        self._cache = PromptCache()
         self.batches = AnthropicBatches(self)
 
     def routes(self) -> list[web.RouteDef]:
@@ -165,13 +163,6 @@ class Anthropic(Provider):
             web.get(f"{at}/models/{{id}}", self.guard("models", self._one_model)),
             *self.batches.routes(at),
         ]
-
-    def new_id(self, prefix: str) -> str:
-        return f"{prefix}{next(self._ids):024x}"
-
-    @property
-    def known_models(self) -> tuple[str, ...]:
-        return tuple(self.faults.models) or MODELS
 
     def error_body(
         self, status: int, message: str = "", code: str | None = None, param: str | None = None

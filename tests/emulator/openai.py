@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from itertools import count
 from math import ceil
 from time import time
 from typing import Any
@@ -18,7 +17,7 @@ from aiohttp import web
 from .batches import Batch, Item, item_of, page, send_rows
 from .books import Purchase
 from .provider import Outcome, Provider, json_response
-from .replies import PromptCache, content_hash, input_tokens, packed, plain, tokens_of, vector, written
+from .replies import content_hash, input_tokens, packed, plain, tokens_of, vector, written
 
 ENDPOINTS = ("/v1/chat/completions", "/v1/embeddings")
 _EXPIRED = ("batch_expired", "This request could not be executed before the completion window expired.")
@@ -313,17 +312,15 @@ _WORDS: dict[int, tuple[str, str, str | None]] = {
     429: ("requests", "Rate limit reached for requests per min (RPM).", "rate_limit_exceeded"),
     503: ("server_error", "The engine is currently overloaded, please try again later.", None),
 }
-_ID_DIGITS = 24
 _OOPS = ("server_error", "The server had an error while processing your request. Sorry about that!", None)
 
 
 class OpenAI(Provider):
     family = "openai"
+    models = MODELS
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._ids = count(1)
-        self._cache = PromptCache()
         self.batches = OpenAIBatches(self)
 
     def routes(self) -> list[web.RouteDef]:
@@ -335,13 +332,6 @@ class OpenAI(Provider):
             web.get(f"{at}/models/{{id}}", self.guard("models", self._one_model)),
             *self.batches.routes(at),
         ]
-
-    def new_id(self, prefix: str) -> str:
-        return f"{prefix}{next(self._ids):0{_ID_DIGITS}x}"
-
-    @property
-    def known_models(self) -> tuple[str, ...]:
-        return tuple(self.faults.models) or MODELS
 
     def error_body(
         self, status: int, message: str = "", code: str | None = None, param: str | None = None

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import count
 from time import monotonic
 from typing import Any
 
@@ -17,7 +18,7 @@ from .books import Books, Purchase
 from .faults import AFTERWARDS, Dice, Faults
 from .limits import SlidingMinute, Slots, seconds_header
 from .points import Dropped, Points
-from .replies import Answer
+from .replies import Answer, PromptCache
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -45,6 +46,7 @@ class Provider(ABC):
 
     family: str
     """whose wire format it speaks"""
+    models: tuple[str, ...] = ()
     usual_slots = 0
     """calls it works on at once, where nobody says how many; 0 = any number"""
 
@@ -59,6 +61,8 @@ class Provider(ABC):
         """what its clients have said of themselves, by header"""
         self.go_down: Callable[[float], None] = lambda seconds: None
         """makes the whole server unreachable for so long"""
+        self._ids = count(1)
+        self._cache = PromptCache()
         self._live = 0
         self._slots = Slots()
         self._dice = Dice(faults)
@@ -68,6 +72,13 @@ class Provider(ABC):
         """when live calls came, and whether they were too many; kept where a window is enforced"""
         self._tokens = SlidingMinute()
         self.faults = faults
+
+    def new_id(self, prefix: str) -> str:
+        return f"{prefix}{next(self._ids):024x}"
+
+    @property
+    def known_models(self) -> tuple[str, ...]:
+        return tuple(self.faults.models) or self.models
 
     @abstractmethod
     def routes(self) -> list[web.RouteDef]: ...

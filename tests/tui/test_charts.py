@@ -72,14 +72,6 @@ def test_names_of_axes_stand_at_their_own_axis() -> None:
     assert rows[1] == "mean reward" and rows[2].split("┤")[0] == "2.0" and rows[-1].strip() == "steps"
 
 
-def test_a_note_gives_way_where_a_figure_has_little_room() -> None:
-    figure = Figure("lines", "title", SERIES, caption="a note of some words that goes on " * 6)
-    rows = drawn(figure, 40, 8).splitlines()
-    assert len(rows) <= 8 and not any("a note" in row for row in rows)
-    rows = drawn(figure, 40, 16).splitlines()
-    assert len(rows) <= 16 and rows[-1].endswith("goes on") and "a note" in rows[-6]
-
-
 @pytest.mark.parametrize("form", ["lines", "bars", "means"])
 def test_any_figure_keeps_to_its_room_on_a_terminal_and_is_well_formed_on_a_page(form: str) -> None:
     """Names without end, one value or many, tiny or huge, below zero, with and without intervals."""

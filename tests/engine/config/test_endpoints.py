@@ -57,7 +57,6 @@ def test_endpoints_are_made_in_code_as_in_a_file() -> None:
 
 
 WRONG = [
-    ("an unknown provider is told with the nearest", study("opnai:x", "lab:y", lab=LAB), "did you mean openai:x?"),
     (
         "and with the way to declare it",
         study("cluster:x", "lab:y", lab=LAB),
@@ -71,11 +70,6 @@ WRONG = [
         "unknown key providers.lab. Known here: anthropic, ollama, openai, simulated. An endpoint of your own says",
     ),
     ("a misspelt section", study("openai:x", opnai={"retries": 1}), "Did you mean 'openai'?"),
-    (
-        "a misspelt key of an endpoint",
-        study("lab:x", lab={**LAB, "max_concurent": 4}),
-        "Did you mean 'max_concurrent'?",
-    ),
     ("a misspelt key of a preset", study("vllm:x", vllm={"base_ur": "http://gpu1"}), "Did you mean 'base_url'?"),
     ("a key itself", study("lab:x", lab={**LAB, "api_key": "sk-1"}), "environment"),
     ("like something else", study("lab:x", lab={"like": "gemini"}), "providers.lab.like"),

@@ -29,13 +29,10 @@ def test_every_preset_stands_for_a_living_model(name: str) -> None:
 @pytest.mark.parametrize(
     ("model", "successor"),
     [
-        ("openai:gpt-3.5-turbo", "openai:gpt-5.4-mini"),
         ("openai:gpt-3.5-turbo-0125", "openai:gpt-5.4-mini"),
-        ("anthropic:claude-3-haiku-20240307", "anthropic:claude-haiku-5-5"),
         ("anthropic:claude-3-5-haiku-latest", "anthropic:claude-haiku-5-5"),
         ("anthropic:claude-3-opus-20240229", "anthropic:claude-opus-5-5"),
         ("anthropic:claude-3-7-sonnet-latest", "anthropic:claude-sonnet-5-5"),
-        ("anthropic:claude-2.1", "anthropic:claude-sonnet-5-5"),
         ("anthropic:claude-instant-1.2", "anthropic:claude-haiku-5-5"),
     ],
 )

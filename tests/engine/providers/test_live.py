@@ -1,6 +1,5 @@
 """Live calls through the real SDKs: whatever goes wrong on the way, every call is answered once or fails with a word."""
 
-import json
 from typing import Any
 
 import pytest
@@ -57,21 +56,6 @@ async def test_bad_weather_costs_retries_and_loses_nothing(emulator: Emulator, t
     assert unclear.get("broken", 0) == broken and unclear.get("timeout", 0) >= traffic["live:hang"]
     assert summary["calls"]["bought"] == 120 + sum(unclear.values()), "what may have been charged is counted"
     assert query(talks.database, "SELECT count(*), count(DISTINCT unit_id || step) FROM call") == [(120, 120)]
-
-
-async def test_a_wall_of_refusals_slows_down_and_completes(emulator: Emulator, talks: Talks) -> None:
-    emulator.set_faults("openai", script={"live": ["429"] * 30}, retry_after=0.05)
-    summary = await talks.play(MODELS["openai"], retries=1, max_concurrent=10)
-    assert summary["status"] == "completed" and summary["calls"]["retried"] == 30
-    assert len(emulator.purchases) == 40
-
-
-async def test_the_providers_headers_set_the_pace(emulator: Emulator, talks: Talks) -> None:
-    emulator.set_faults("openai", requests_per_minute=3_000)
-    summary = await talks.play(MODELS["openai"], conversations=40, max_concurrent=40)
-    assert summary["status"] == "completed" and not emulator.traffic("openai")["live:limit"]
-    limits = json.loads(query(talks.database, "SELECT limits FROM progress")[0][0])
-    assert limits["providers"]["openai"]["requests_per_minute"] == 3_000
 
 
 # -- what stops a batch ----------------------------------------------------------------------------------

@@ -95,19 +95,6 @@ def test_graded_scores_have_students_interval() -> None:
     assert found.ci95 == pytest.approx(tuple(stats.ttest_1samp(grades, 0.0).confidence_interval(0.95)))
 
 
-@pytest.mark.parametrize("samples", [1, 3])
-def test_of_equal_prompts_hardly_one_in_twenty_wins(samples: int) -> None:
-    rng, claims, runs = Random(1), 0, 300 if samples == 1 else 60
-    for _ in range(runs):
-        chances = [rng.random() for _ in range(30)]
-        ours, theirs = (
-            [[RIGHT if rng.random() < chance else WRONG for _ in range(samples)] for chance in chances]
-            for _ in range(2)
-        )
-        claims += compare(ours, theirs)["better"] is not None
-    assert claims <= 0.05 * runs + 4
-
-
 SEEDS = [genome.prompt for genome in seed_genomes()]
 WEAK, STRONG = "Be brief. Answer quickly.", "Work step by step. Write out each line. Check the result. Verify it."
 

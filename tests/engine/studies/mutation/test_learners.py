@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks.mutation import lost_after_steps, trial
 from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless
 from tidepool.engine.studies.mutation.learners import BanditLearner, RandomLearner
@@ -97,17 +96,3 @@ def test_replayed_losses_do_not_stop_a_run_that_is_taken_up_again() -> None:
     player = _player(100)
     asyncio.run(train(_environments(losing), [player], is_live=lambda: lost > 400))
     assert (player.record.env_steps, player.record.losses.masked_steps) == (100, 400)
-
-
-def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:
-    """Answers are lost most often after `ask_for_steps`, which is the best operator of one kind."""
-    trials = {
-        name: trial("bandit", 1, 900, rules, losing).result.policy.mean_reward or 0.0
-        for name, rules, losing in (
-            ("whole", EpisodeRules(), None),
-            ("masked", EpisodeRules(), lost_after_steps),
-            ("refusal", EpisodeRules(on_error="refusal"), lost_after_steps),
-        )
-    }
-    assert trials["masked"] > trials["whole"] - 0.03
-    assert trials["refusal"] < trials["masked"] - 0.05
