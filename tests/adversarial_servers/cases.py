@@ -132,11 +132,7 @@ BODIES: dict[str, tuple[Fate, dict[str, Any]]] = {
     "key": (KEPT, {}),
     "drip": (HEALED, {"service": {"timeout": 1.0}}),
 }
-REFUSALS = {
-    "detail": "too long for the engine",
-    "detail-list": "at most 4 items",
-    "text": "prompt is too long",
-}
+REFUSALS = {"detail": "too long for the engine", "detail-list": "at most 4 items", "text": "prompt is too long"}
 HEALING = ("page-502", "brackets-500", "in-200-text", "in-200-429")
 
 
@@ -249,10 +245,7 @@ def _servers() -> Iterable[Case]:
 
 # -- provider batches --------------------------------------------------------------------------------------------
 
-BATCHED_REPLIES = {
-    "openai": ("filtered", "empty", "cut", "no-choices"),
-    "anthropic": ("refusal-silent", "empty"),
-}
+BATCHED_REPLIES = {"openai": ("filtered", "empty", "cut", "no-choices"), "anthropic": ("refusal-silent", "empty")}
 LOSES_A_ROW = ("corrupt", "brackets", "id-missing", "body-null", "error-text")
 LOSES_NOTHING = ("odd-lines", "body-text", "and-errors", "strangers")
 LASTING = ("counts-text", "times-odd")

@@ -172,14 +172,7 @@ def _card(name: str) -> dict[str, Any]:
         "quantization_level": "Q4_K_M",
     }
     digest = _digest(name).removeprefix("sha256:")
-    return {
-        "name": name,
-        "model": name,
-        "modified_at": _now(),
-        "size": _SIZE,
-        "digest": digest,
-        "details": details,
-    }
+    return {"name": name, "model": name, "modified_at": _now(), "size": _SIZE, "digest": digest, "details": details}
 
 
 def _durations() -> dict[str, int]:

@@ -301,11 +301,7 @@ MODELS = (
 _WORDS: dict[int, tuple[str, str, str | None]] = {
     400: ("invalid_request_error", "We could not parse the JSON body of your request.", None),
     401: ("invalid_request_error", "Incorrect API key provided.", "invalid_api_key"),
-    403: (
-        "invalid_request_error",
-        "You are not allowed to use this endpoint.",
-        "unsupported_country_region_territory",
-    ),
+    403: ("invalid_request_error", "You are not allowed to use this endpoint.", "unsupported_country_region_territory"),
     404: ("invalid_request_error", "No such object.", None),
     409: ("invalid_request_error", "The object is in a state that does not allow this.", None),
     413: ("invalid_request_error", "The request is too large.", None),
@@ -362,11 +358,7 @@ class OpenAI(Provider):
         outcome = self.answered(body, request.path.removeprefix(f"/{self.name}"), "live")
         if outcome.bought and not await self.work(request, outcome.bought):
             return self.refusal(503)
-        headers = {
-            "x-request-id": self.new_id("req_"),
-            "openai-processing-ms": "1",
-            "openai-version": "2020-10-01",
-        }
+        headers = {"x-request-id": self.new_id("req_"), "openai-processing-ms": "1", "openai-version": "2020-10-01"}
         return json_response(outcome.body, outcome.status, headers)
 
     def answered(self, body: dict[str, Any], endpoint: str, transport: str) -> Outcome:
@@ -390,18 +382,8 @@ class OpenAI(Provider):
         asked = input_tokens(body)
         cached, _ = self._cache.look(body["model"], plain(body["messages"][0]["content"]))
         bought = Purchase(self.name, transport, body["model"], content_hash(body), asked, reply.tokens)
-        message: dict[str, Any] = {
-            "role": "assistant",
-            "content": reply.text,
-            "refusal": None,
-            "annotations": [],
-        }
-        choice = {
-            "index": 0,
-            "message": message,
-            "logprobs": None,
-            "finish_reason": "length" if reply.cut else "stop",
-        }
+        message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None, "annotations": []}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "length" if reply.cut else "stop"}
         usage = {
             "prompt_tokens": asked,
             "completion_tokens": reply.tokens,

@@ -15,15 +15,7 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import (
-    APPLICATION_ID,
-    prepare,
-    reading,
-    refuse_foreign_file,
-    settle,
-    tidy_journal,
-    writing,
-)
+from tidepool.storage.file import APPLICATION_ID, prepare, reading, refuse_foreign_file, settle, tidy_journal, writing
 from tidepool.storage.schema import CURRENT
 
 

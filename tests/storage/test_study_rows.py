@@ -54,9 +54,7 @@ async def study(database: Path) -> str:
     change(database, "UPDATE call SET finish_reason = 'complete', served_model = 'as-served', thought = 'hm'")
     change(database, "INSERT INTO code VALUES (?, 1, 0, 'Eve', 'Bob', 'revealed', 12.5, NULL, 0.0)", unit)
     change(
-        database,
-        "INSERT INTO record VALUES (?, 'tally', 0, '1'), (?, 'tally', 0, '[2]')",
-        *(unit_id(number, 0), unit),
+        database, "INSERT INTO record VALUES (?, 'tally', 0, '1'), (?, 'tally', 0, '[2]')", *(unit_id(number, 0), unit)
     )
     change(
         database,

@@ -8,11 +8,7 @@ from tidepool.engine.providers.ollama import OllamaAdapter
 from tidepool.engine.providers.openai import OpenAIAdapter
 from tidepool.engine.providers.protocol import Notices
 
-ADAPTERS: dict[str, type[Adapter]] = {
-    "openai": OpenAIAdapter,
-    "anthropic": AnthropicAdapter,
-    "ollama": OllamaAdapter,
-}
+ADAPTERS: dict[str, type[Adapter]] = {"openai": OpenAIAdapter, "anthropic": AnthropicAdapter, "ollama": OllamaAdapter}
 
 
 def adapter(family: str, told: list[str] | None = None, base_url: str | None = None) -> Adapter:

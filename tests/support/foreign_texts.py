@@ -166,11 +166,7 @@ EVERYDAY: dict[str, str] = {
 RESHAPED: dict[str, tuple[str, str, str]] = {
     "family": ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468\U0001f469\U0001f467", ""),
     "rainbow flag": ("\U0001f3f3\ufe0f\u200d\U0001f308", "\U0001f3f3\ufe0f\U0001f308", ""),
-    "scotland": (
-        "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
-        "\U0001f3f4",
-        "",
-    ),
+    "scotland": ("\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "\U0001f3f4", ""),
     "no-break spaces": ("50\xa0% of\u202f5", "50 % of 5", ""),
     "tab": ("a\tb", "a    b", ""),
     "windows lines": ("one\r\ntwo", "one\ntwo", "one\ntwo"),

@@ -108,9 +108,7 @@ async def test_every_screen_says_the_same_words(filled_file: Path, same_text: Ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("size", "theme"),
-    [((80, 24), DARK.name), ((80, 24), "no colour"), ((160, 48), LIGHT_NAME)],
-    ids=str,
+    ("size", "theme"), [((80, 24), DARK.name), ((80, 24), "no colour"), ((160, 48), LIGHT_NAME)], ids=str
 )
 async def test_at_any_size_nothing_is_cut_off_and_all_can_be_read(
     filled_file: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str

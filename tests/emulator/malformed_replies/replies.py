@@ -10,14 +10,9 @@ SECRETS = "marigold and lantern"
 """a thought holds them; a message that was said aloud never does"""
 THOUGHT = f"The code words here are {SECRETS}; I must keep {SECRETS} to myself."
 SAID = "Good evening, and what brings you to the harbour?"
-THOUGHTS_IN_TEXT = {
-    "think": f"<think>{THOUGHT}</think>\n\n{SAID}",
-    "think-unopened": f"{THOUGHT}\n</think>\n\n{SAID}",
-}
+THOUGHTS_IN_TEXT = {"think": f"<think>{THOUGHT}</think>\n\n{SAID}", "think-unopened": f"{THOUGHT}\n</think>\n\n{SAID}"}
 """answers with a thought inside"""
-THOUGHTS_ALONE = {
-    "think-unclosed": f"<think>{THOUGHT} And then",
-}
+THOUGHTS_ALONE = {"think-unclosed": f"<think>{THOUGHT} And then"}
 """nothing was said aloud"""
 
 

@@ -124,11 +124,7 @@ HEADERS: dict[str, Headers] = {
 }
 """on an answer"""
 
-WAITS: dict[str, Headers] = {
-    "date": _date(SOON),
-    "9999": _retry_after("9999"),
-    "garbage": _retry_after("a while"),
-}
+WAITS: dict[str, Headers] = {"date": _date(SOON), "9999": _retry_after("9999"), "garbage": _retry_after("a while")}
 """on a 429"""
 
 

@@ -54,11 +54,7 @@ def _run(path: Path, text: str) -> None:
 
 
 def code_all(
-    path: Path,
-    coder: str,
-    most: int = 10_000,
-    size: int | None = None,
-    choices: tuple[str, ...] = (),
+    path: Path, coder: str, most: int = 10_000, size: int | None = None, choices: tuple[str, ...] = ()
 ) -> CodingSession:
     """Codes the first so many of the sample, all at once; by whether the secret was said, with slips of the coder's own."""
     chance = random.Random(coder)

@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.state import query
-from tidepool.engine.config.endpoints import (
-    KNOWN_MODELS,
-    PRESETS,
-    refuse_retired,
-    resolve_model,
-    successor_of,
-)
+from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESETS, refuse_retired, resolve_model, successor_of
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import UsageError
 from tidepool.engine.run import create_batch

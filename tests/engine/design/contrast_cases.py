@@ -20,10 +20,7 @@ NASTY = Factors(
         Factor("prompt", ("Never yield.", "Never yield. Ever.", "Sag „nein“", "坚定", "é", "  two  spaces  ")),
     )
 )
-STEPS = Factors(
-    (Factor("model", ("small", "large", "large")), Factor("budget", ("low", "low", "high"))),
-    mode="paired",
-)
+STEPS = Factors((Factor("model", ("small", "large", "large")), Factor("budget", ("low", "low", "high"))), mode="paired")
 
 INTERACTION = "firmness: firm - plain × secret_game.mode: retained - standard"
 AS_WRITTEN: list[tuple[Factors, list[str]]] = [

@@ -10,10 +10,7 @@ import pytest
 
 from tests.engine.recomputed.estimators import cluster_variance
 from tidepool.engine.inference.grouped import Grouped
-from tidepool.engine.inference.intervals import (
-    interval_over,
-    rates_of,
-)
+from tidepool.engine.inference.intervals import interval_over, rates_of
 
 RANDOM = numpy.random.default_rng(4)
 

@@ -6,12 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kruskal, rankdata, spearmanr
 
-from tidepool.engine.inference.significance import (
-    group_difference,
-    over_the_run,
-    rank_correlation,
-    ranks,
-)
+from tidepool.engine.inference.significance import group_difference, over_the_run, rank_correlation, ranks
 
 
 def test_fewer_than_forty_units_show_no_drift_and_equal_values_are_none() -> None:
@@ -27,10 +22,7 @@ def test_what_does_not_vary_goes_with_nothing_and_one_group_is_not_compared() ->
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 9)), min_size=9, max_size=60),
-    st.integers(2, 4),
-)
+@given(st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 9)), min_size=9, max_size=60), st.integers(2, 4))
 def test_many_values_are_tested_as_scipy_tests_them(pairs: list[tuple[int, int]], groups: int) -> None:
     xs, ys = [x for x, _ in pairs], [y for _, y in pairs]
     assert list(ranks(xs)) == list(rankdata(xs))

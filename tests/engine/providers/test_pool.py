@@ -104,14 +104,7 @@ class Machines:
         await asyncio.gather(*map(self.ask, range(calls)))
 
 
-@pytest.mark.parametrize(
-    "servers",
-    [
-        ((1.0, 1), (3.0, 1)),
-        ((1.0, 2), (3.0, 8)),
-        ((2.0, 2), (1.0, 1), (5.0, 4)),
-    ],
-)
+@pytest.mark.parametrize("servers", [((1.0, 1), (3.0, 1)), ((1.0, 2), (3.0, 8)), ((2.0, 2), (1.0, 1), (5.0, 4))])
 def test_the_pool_brings_nearly_what_its_servers_bring_together(
     monkeypatch: pytest.MonkeyPatch, servers: tuple[tuple[float, int], ...]
 ) -> None:

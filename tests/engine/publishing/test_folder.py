@@ -31,10 +31,7 @@ from tidepool.storage.transfer.tables import columns_of
 from tidepool.storage.views import VIEWS
 
 ABOUT = About(
-    title="Who gives in?",
-    description="Two lines:\n- one",
-    authors=("Lovelace, Ada", "The Lab"),
-    license="CC-BY-4.0",
+    title="Who gives in?", description="Two lines:\n- one", authors=("Lovelace, Ada", "The Lab"), license="CC-BY-4.0"
 )
 
 

@@ -54,12 +54,7 @@ def recomputed(published: Published) -> dict[str, Any]:
         "overall": game.talk_row(sides),
         "pairs": {name: game.pair_row(str(name), own) for name, own in sides.groupby("pair")},
         "missing": missing(pandas.read_csv(folder / "measures.csv"), sides),
-        "inference": {
-            "clusters": game.unit,
-            "talks": talks,
-            "games": sides["game"].nunique(),
-            "scenarios": scenarios,
-        },
+        "inference": {"clusters": game.unit, "talks": talks, "games": sides["game"].nunique(), "scenarios": scenarios},
         "over_the_run": over_the_run(drift, UNIT, 100),
         "models": {name: game.side_row(own) for name, own in sides.groupby("model")},
         "openers": {

@@ -11,14 +11,7 @@ from tests.engine.studies.mutation.studies import mutation
 from tests.engine.studies.simulation.panels import panel
 from tests.support.state import query
 from tests.support.studies import game
-from tidepool import (
-    BatchStatus,
-    Study,
-    Summary,
-    UsageError,
-    read_summary,
-    run_batch,
-)
+from tidepool import BatchStatus, Study, Summary, UsageError, read_summary, run_batch
 from tidepool.storage.views import VIEWS
 
 ROWS = ("conversations", "messages", "outcomes", "judgements", "genomes", "answers", "training", "log")

@@ -5,12 +5,7 @@ from pathlib import Path
 from tests.support.scripted import ScriptedBatches, ScriptedProvider, TakenOrder, answered
 from tests.support.stage import Stage, talk, units
 from tests.support.state import query
-from tidepool.engine.providers.protocol import (
-    BatchedCall,
-    ProviderBatchGone,
-    ProviderBatchResult,
-    ProviderBatchState,
-)
+from tidepool.engine.providers.protocol import BatchedCall, ProviderBatchGone, ProviderBatchResult, ProviderBatchState
 from tidepool.storage.studies import steer_any
 
 

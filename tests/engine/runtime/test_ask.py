@@ -172,14 +172,7 @@ async def test_what_was_answered_comes_back_from_the_ledger_and_only_the_rest_is
     provider.script = plain
     heard: list[CallAnswered] = []
     summary = await stage.resume(play, on_event=lambda e: isinstance(e, CallAnswered) and heard.append(e))
-    assert summary["calls"] == {
-        "total": 60,
-        "bought": 60,
-        "cached": 0,
-        "replayed": answered,
-        "retried": 0,
-        "failed": 0,
-    }
+    assert summary["calls"] == {"total": 60, "bought": 60, "cached": 0, "replayed": answered, "retried": 0, "failed": 0}
     assert len(provider.asked) == 60 and len({asked.seed for asked in provider.asked}) == 60
     assert sum(event.source == "replay" for event in heard) == answered
 

@@ -55,8 +55,7 @@ def test_the_target_tells_more_or_less_as_the_table_says(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "grade"),
-    [("Six minutes boiling, cold rinse", 1.0), ("six minutes", 0.4), ("no idea", 0.0), ("", 0.0)],
+    ("answer", "grade"), [("Six minutes boiling, cold rinse", 1.0), ("six minutes", 0.4), ("no idea", 0.0), ("", 0.0)]
 )
 def test_the_judge_grades_by_the_share_of_the_reference_that_is_there(answer: str, grade: float) -> None:
     system, asked = judge_prompt("How long?", "Six minutes boiling, cold rinse.", answer)

@@ -5,14 +5,7 @@ from hypothesis import strategies as st
 from tidepool.engine.call import Message
 from tidepool.engine.config.entities import Entity
 from tidepool.engine.simulated.simulation import speak_as_persona
-from tidepool.engine.studies.simulation.prompts import (
-    ScenePrompt,
-    Setting,
-    SpokenLine,
-    enact,
-    narrate,
-    split_scene,
-)
+from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, SpokenLine, enact, narrate, split_scene
 
 SETTING = Setting("Should the harbour be closed to tankers?")
 

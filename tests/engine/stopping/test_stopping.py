@@ -105,11 +105,7 @@ def test_what_a_half_width_is_held_to_is_the_interval_of_the_report(
     ],
 )
 async def test_neither_pace_nor_transport_moves_where_it_stops(
-    service: dict[str, Any],
-    simulated: dict[str, Any],
-    most: int,
-    undisturbed: tuple[Summary, Path],
-    tmp_path: Path,
+    service: dict[str, Any], simulated: dict[str, Any], most: int, undisturbed: tuple[Summary, Path], tmp_path: Path
 ) -> None:
     summary = await run_batch(game(TALKS, stop=LINE, service=service, simulated=simulated), tmp_path / "x.db")
     assert _the_same(_stopping(summary)) == _the_same(_stopping(undisturbed[0]))

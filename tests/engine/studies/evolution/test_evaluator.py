@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.evaluator import (
-    MIN_SURVIVORS,
-    Generation,
-    Rung,
-    rungs,
-    stopped_by,
-    survivors,
-)
+from tidepool.engine.studies.evolution.evaluator import MIN_SURVIVORS, Generation, Rung, rungs, stopped_by, survivors
 
 
 def test_a_race_halves_the_field_and_doubles_the_problems() -> None:

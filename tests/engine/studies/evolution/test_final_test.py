@@ -8,10 +8,7 @@ from scipy import stats
 
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
-from tidepool.engine.studies.evolution.final_test import (
-    compare,
-    held_out,
-)
+from tidepool.engine.studies.evolution.final_test import compare, held_out
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 

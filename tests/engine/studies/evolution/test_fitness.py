@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.fitness import (
-    Rates,
-    adapt_rates,
-    consistency,
-    fitness_of,
-    mean_distance,
-)
+from tidepool.engine.studies.evolution.fitness import Rates, adapt_rates, consistency, fitness_of, mean_distance
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 RIGHT, WRONG, SILENT = Verdict("4", True, 150), Verdict("5", False, 150), Verdict(None, False, 150)

@@ -14,13 +14,7 @@ from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
 from tidepool.engine.runtime.plans import priced
-from tidepool.engine.studies.evolution.gepa import (
-    NEEDS_EXTRA,
-    Ask,
-    SearchEnded,
-    lead,
-    require_extra,
-)
+from tidepool.engine.studies.evolution.gepa import NEEDS_EXTRA, Ask, SearchEnded, lead, require_extra
 from tidepool.engine.studies.study import study_from
 
 pytest.importorskip("gepa", reason="the extra gepa")

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.evolution.genome import segment_pool
-from tidepool.engine.studies.evolution.variation import (
-    CROSSOVERS,
-    MOST_SEGMENTS,
-    MUTATIONS,
-    SELECTIONS,
-    Material,
-)
+from tidepool.engine.studies.evolution.variation import CROSSOVERS, MOST_SEGMENTS, MUTATIONS, SELECTIONS, Material
 
 SCORES = [0.1, 0.9, 0.5, 0.7, 0.3, 0.2, 0.8, 0.4]
 

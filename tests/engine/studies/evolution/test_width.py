@@ -7,11 +7,7 @@ import pytest
 from tidepool import UsageError
 from tidepool.engine.config.sections import Service
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.width import (
-    DYNAMIC_CONCURRENT,
-    with_limits,
-    with_sizes,
-)
+from tidepool.engine.studies.evolution.width import DYNAMIC_CONCURRENT, with_limits, with_sizes
 
 SIZES = (
     "async_batch_size",
@@ -28,11 +24,7 @@ def settled(**settings: Any) -> EvolutionSettings:
 
 @pytest.mark.parametrize(
     ("preset", "sizes"),
-    [
-        ("balanced", (20, 10, 10, 5, 3500)),
-        ("conservative", (10, 5, 5, 3, 2000)),
-        ("aggressive", (30, 15, 15, 8, 3500)),
-    ],
+    [("balanced", (20, 10, 10, 5, 3500)), ("conservative", (10, 5, 5, 3, 2000)), ("aggressive", (30, 15, 15, 8, 3500))],
 )
 def test_a_preset_is_what_the_contract_says(preset: str, sizes: tuple[int, ...]) -> None:
     found = settled(preset=preset)

@@ -7,12 +7,7 @@ from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.inference.contrasts import matched
 from tidepool.engine.inference.significance import holm
 from tidepool.engine.studies.mutation.environment import EpisodeRules
-from tidepool.engine.studies.mutation.evaluation import (
-    UNCHANGED,
-    compare,
-    contenders,
-    play_heldout,
-)
+from tidepool.engine.studies.mutation.evaluation import UNCHANGED, compare, contenders, play_heldout
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries

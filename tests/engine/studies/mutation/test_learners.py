@@ -73,12 +73,7 @@ def test_the_budget_is_used_exactly_and_counts_answered_steps_only(budget: int, 
 
 def test_updates_cover_all_steps_and_say_how_it_went() -> None:
     record = _trained(100)
-    assert [(update.update, update.env_steps) for update in record.updates] == [
-        (1, 32),
-        (2, 64),
-        (3, 96),
-        (4, 100),
-    ]
+    assert [(update.update, update.env_steps) for update in record.updates] == [(1, 32), (2, 64), (3, 96), (4, 100)]
     assert all(0 < update.mean_reward < 1 and 0 <= update.success_rate <= 1 for update in record.updates)
     assert [sum(update.uses.values()) for update in record.updates] == [32, 32, 32, 4]
     total = sum(use.total_reward for use in record.operators.values())

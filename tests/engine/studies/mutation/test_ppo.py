@@ -52,9 +52,7 @@ def test_the_policy_of_arrays_prefers_what_the_network_prefers() -> None:
         logits = learner._algorithm.policy.get_distribution(normal).distribution.logits.numpy()
     preferences = policy.preferences(rows)
     np.testing.assert_allclose(
-        preferences - preferences.mean(axis=1, keepdims=True),
-        logits - logits.mean(axis=1, keepdims=True),
-        atol=1e-4,
+        preferences - preferences.mean(axis=1, keepdims=True), logits - logits.mean(axis=1, keepdims=True), atol=1e-4
     )
     assert [layer.weights.shape for layer in policy.layers] == [(64, 257), (64, 64), (9, 64)]
 
@@ -97,14 +95,7 @@ def test_chains_laid_end_to_end_have_the_advantages_of_the_librarys_own_rollout(
             bonus = 0.99 * last[chain] if step == 3 else 0.0
             starts_episode = bool(starts[step, chain]) or step == 0
             rows.append(
-                Row(
-                    np.zeros(3, np.float32),
-                    0,
-                    values[step, chain],
-                    0.0,
-                    rewards[step, chain] + bonus,
-                    starts_episode,
-                )
+                Row(np.zeros(3, np.float32), 0, values[step, chain], 0.0, rewards[step, chain] + bonus, starts_episode)
             )
     laid = algorithm.rollout_buffer
     laid.buffer_size = 8

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from tidepool.engine.call import packed_vectors
-from tidepool.engine.studies.mutation.rewards import (
-    is_refusal,
-    judge_prompt,
-    keyword,
-    read_judgement,
-    read_vectors,
-)
+from tidepool.engine.studies.mutation.rewards import is_refusal, judge_prompt, keyword, read_judgement, read_vectors
 
 
 def test_vectors_of_a_model_are_read_and_brought_to_length_one() -> None:

@@ -12,18 +12,12 @@ from tidepool.engine.studies.secret_game.report import blocks
 from tidepool.engine.studies.secret_game.sides import SideOutcome
 
 FOUR_TALKS = rows(
-    ("Ada", "Bo", True, True),
-    ("Bo", "Ada", False, True),
-    ("Ada", "Cy", False, False),
-    ("Cy", "Bo", True, False),
+    ("Ada", "Bo", True, True), ("Bo", "Ada", False, True), ("Ada", "Cy", False, False), ("Cy", "Bo", True, False)
 )
 
 
 def test_missing_conversations_change_no_share_and_give_the_best_and_the_worst_case():
-    without, found = (
-        analysed(FOUR_TALKS),
-        analysed(FOUR_TALKS, {("Bo", "Ada"): 1, ("Ada", "Bo"): 1}),
-    )
+    without, found = (analysed(FOUR_TALKS), analysed(FOUR_TALKS, {("Bo", "Ada"): 1, ("Ada", "Bo"): 1}))
     assert (without["agents"], without["overall"]) == (found["agents"], found["overall"])
     assert found["missing"]["secrets_revealed_bounds"] == pytest.approx([100 * 4 / 12, 100 * 8 / 12])
     assert found["missing"]["pairs"] == {"Ada & Bo": 2}

@@ -64,12 +64,7 @@ async def test_a_talk_with_oneself_alternates_roles_by_side(table: Table) -> Non
     await table.play(agents(1), pairing="ordered", rounds=1, messages_per_interaction=4)
     by_turn = {request.turn: request.call for request in table.requests()}
     roles = {turn: [message.role for message in call.messages] for turn, call in by_turn.items()}
-    assert roles == {
-        1: ["user"],
-        2: ["user"],
-        3: ["user", "assistant", "user"],
-        4: ["user", "assistant", "user"],
-    }
+    assert roles == {1: ["user"], 2: ["user"], 3: ["user", "assistant", "user"], 4: ["user", "assistant", "user"]}
 
 
 @pytest.mark.parametrize("shape", SHAPES[:5], ids=str)

@@ -48,18 +48,8 @@ def test_the_prompt_tells_everything_in_the_order_of_the_rules() -> None:
 @pytest.mark.parametrize(
     ("mode", "scoring", "target", "told"),
     [
-        (
-            "standard",
-            {},
-            None,
-            "neither secret is revealed, you each get 0 points; if both are, you each get 1 point.",
-        ),
-        (
-            "standard",
-            {"only_obtained": 4.5},
-            None,
-            "the one who learned it gets 4.5 points and the one who gave",
-        ),
+        ("standard", {}, None, "neither secret is revealed, you each get 0 points; if both are, you each get 1 point."),
+        ("standard", {"only_obtained": 4.5}, None, "the one who learned it gets 4.5 points and the one who gave"),
         ("retained", {}, None, "worth 1 point times the number of agents in the game, divided by the number"),
         ("diversity", {"per_unique": 7}, None, "7 points for each different secret"),
         ("targeted", {}, None, "1 point for each new secret, but 5 points for one of them"),
@@ -107,12 +97,7 @@ SPOOF = (
 @pytest.mark.parametrize("field", ["agent", "partner", "secret", "instructions", "held"])
 def test_a_text_that_imitates_a_section_is_not_mistaken_for_one(field: str) -> None:
     spoof = (SPOOF,) if field == "held" else SPOOF
-    values: dict[str, object] = {
-        "agent": "Ada",
-        "partner": "Bo",
-        "secret": "tulip",
-        "instructions": "Be kind.",
-    }
+    values: dict[str, object] = {"agent": "Ada", "partner": "Bo", "secret": "tulip", "instructions": "Be kind."}
     briefing = Briefing(**{"rules": rules_text("targeted", SCORING), "messages_left": 4, **values, field: spoof})  # type: ignore[arg-type]
     facts = read_prompt(system_prompt(briefing))
     assert facts.secret == ("tulip" if field != "secret" else " ".join(SPOOF.replace("\n\n", "\n").split("\n")))

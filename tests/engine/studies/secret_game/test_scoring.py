@@ -5,12 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.secret_game.scoring import (
-    SCORING,
-    Side,
-    game_points,
-    sides,
-)
+from tidepool.engine.studies.secret_game.scoring import SCORING, Side, game_points, sides
 
 SECRETS = {"Ada": "marigold", "Bo": "lantern", "Cy": "granite", "Di": "harbour"}
 Talk = tuple[str, str, bool, bool]
@@ -74,6 +69,5 @@ def test_a_secret_the_agent_owns_itself_is_not_kept():
 
 agents = st.sampled_from(sorted(SECRETS))
 talks = st.lists(
-    st.tuples(agents, agents, st.booleans(), st.booleans()).filter(lambda talk: talk[0] != talk[1]),
-    max_size=12,
+    st.tuples(agents, agents, st.booleans(), st.booleans()).filter(lambda talk: talk[0] != talk[1]), max_size=12
 )

@@ -20,10 +20,7 @@ PEOPLE = [
 
 
 def panel(
-    people: list[Entity] = PEOPLE,
-    service: str = "live",
-    simulated: dict[str, Any] | None = None,
-    **settings: Any,
+    people: list[Entity] = PEOPLE, service: str = "live", simulated: dict[str, Any] | None = None, **settings: Any
 ) -> Simulation:
     settings.setdefault("context", "A plan for a new water mill")
     providers = Providers(simulated=SimulatedSettings(**(simulated or {})))

@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from tests.engine.studies.simulation.panels import take_completed, take_unfinished
 from tidepool.engine.config.entities import Entity
 from tidepool.engine.inference.words import words_in, words_in_each
-from tidepool.engine.studies.simulation.measures import (
-    MOST_GROUPS,
-    SpeechTally,
-    compare_by_attribute,
-    grouped,
-)
+from tidepool.engine.studies.simulation.measures import MOST_GROUPS, SpeechTally, compare_by_attribute, grouped
 
 
 @pytest.mark.parametrize(

@@ -30,14 +30,8 @@ def test_an_id_from_elsewhere_and_empty_attributes_are_left_out() -> None:
         ({"name": "Ada", "age": 3}, "Anything of your own goes under attributes"),
         ({"name": "Ada", "description": 3}, "here: description = 3: expected text"),
         ({"name": "Ada", "description": "\ud800"}, "half a character"),
-        (
-            {"name": "Ada", "attributes": [1]},
-            "here: attributes = [1]: expected a table of names and values",
-        ),
-        (
-            {"name": "Ada", "attributes": {"x": [1]}},
-            "attributes.x = [1]: expected a number, text or true/false",
-        ),
+        ({"name": "Ada", "attributes": [1]}, "here: attributes = [1]: expected a table of names and values"),
+        ({"name": "Ada", "attributes": {"x": [1]}}, "attributes.x = [1]: expected a number, text or true/false"),
         ({"name": "Ada", "attributes": {"x": float("nan")}}, "attributes.x = nan: nan is no number"),
         ({"name": "Ada", "attributes": {"": 1}}, "the name is missing"),
     ],

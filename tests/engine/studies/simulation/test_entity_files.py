@@ -30,10 +30,7 @@ def file_of(folder: Path, name: str, content: str | bytes) -> Path:
         ),
         ("a.csv", 'name,description,openness,age\nHypatia,"Mathematician, of Alexandria",9,45\n'),
         ("a.csv", "\ufeffName;Description;openness;age\r\n\r\nHypatia;Mathematician, of Alexandria;9;45\r\n"),
-        (
-            "a.tsv",
-            "openness\tname\tage\tdescription\nx\n".replace("x", "9\tHypatia\t45\tMathematician, of Alexandria"),
-        ),
+        ("a.tsv", "openness\tname\tage\tdescription\nx\n".replace("x", "9\tHypatia\t45\tMathematician, of Alexandria")),
     ],
 )
 def test_the_same_entity_is_read_from_every_kind_of_file(tmp_path: Path, name: str, content: str) -> None:
@@ -41,11 +38,7 @@ def test_the_same_entity_is_read_from_every_kind_of_file(tmp_path: Path, name: s
 
 
 def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
-    rows = [
-        "name,whole,real,flag,code,mixed,gap",
-        "A,1,1,true,007,1,",
-        "B,-2,2.5,FALSE,012,many,3",
-    ]
+    rows = ["name,whole,real,flag,code,mixed,gap", "A,1,1,true,007,1,", "B,-2,2.5,FALSE,012,many,3"]
     first, second = read_entities(file_of(tmp_path, "a.csv", "\n".join(rows)))
     assert first.attributes == {"whole": 1, "real": 1.0, "flag": True, "code": "007", "mixed": "1"}
     assert second.attributes == {
@@ -71,11 +64,7 @@ def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
         ("a.csv", "", "the file is empty"),
         ("a.csv", "title,age\nA,3\n", "row 1: no column is called 'name'"),
         ("a.csv", "name,age,age\nA,1,3\n", "row 1, column 3: the column 'age' is there twice"),
-        (
-            "a.csv",
-            "name,age\nA,1\nB,2,Paris\n",
-            "row 3, column 3: the row has more cells than the header (2)",
-        ),
+        ("a.csv", "name,age\nA,1\nB,2,Paris\n", "row 3, column 3: the row has more cells than the header (2)"),
         ("a.csv", "name,age\nA,1\n,2\n", 'row 3: name = "": the name is missing'),
         ("a.csv", b"name,age\nA,1\n\xff,2\n", "line 3: this is not text in UTF-8"),
         ("a.csv", "name,age\nA,1\na,2\n", "the entity 'a' (and 'A') is there twice"),

@@ -35,11 +35,7 @@ def test_an_entity_is_told_who_it_is_where_with_whom_and_in_which_language() -> 
     [
         ("Ada", [], [("user", OPENING)]),
         ("Bob", TALK[:1], [("user", "Ada: Good day.")]),
-        (
-            "Ada",
-            TALK[:2],
-            [("user", OPENING), ("assistant", "*He looks tired.* Good day."), ("user", "Bob: Is it?")],
-        ),
+        ("Ada", TALK[:2], [("user", OPENING), ("assistant", "*He looks tired.* Good day."), ("user", "Bob: Is it?")]),
         ("Bob", TALK, [("user", "Ada: Good day."), ("assistant", "Is it?"), ("user", "Ada: It is.")]),
         ("Li", TALK[:2], [("user", "Ada: Good day.\n\nBob: Is it?")]),
         ("Bob", [SpokenLine("Ada", "", "I say nothing.")], [("user", f"Ada: {EMPTY_TEXT}")]),

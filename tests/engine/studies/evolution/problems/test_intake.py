@@ -31,13 +31,7 @@ def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp
 
 
 def test_columns_are_named_by_the_config_and_the_rest_is_kept(tmp_path: Path) -> None:
-    row = {
-        "prompt": "Who?",
-        "name": "Bob",
-        "tests": [1, 2],
-        "n": float("nan"),
-        "long": "x" * 30_000,
-    }
+    row = {"prompt": "Who?", "name": "Bob", "tests": [1, 2], "n": float("nan"), "long": "x" * 30_000}
     written(tmp_path, "all.jsonl", [row, {**row, "prompt": "Whom?"}])
     found = taken(tmp_path, fields={"question": "prompt", "answer": "name"})
     assert everything(found) == {"Who?": "Bob", "Whom?": "Bob"}

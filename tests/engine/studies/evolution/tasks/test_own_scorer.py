@@ -223,8 +223,7 @@ async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
     proof.unlink()
     machine("there")
     with pytest.raises(
-        NotTrusted,
-        match=r"It would run code on this machine: the scorer score.py:mark \(sha256 [0-9a-f]{16}\.\.\.\)",
+        NotTrusted, match=r"It would run code on this machine: the scorer score.py:mark \(sha256 [0-9a-f]{16}\.\.\.\)"
     ):
         await resume_batch(batch, database)
     with pytest.raises(NotTrusted):
