@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,31 @@ from tidepool.engine.events import (
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.errors import BatchLocked
 
+CONTRACT_KEYS = {
+    "batch_id": str,
+    "name": str,
+    "kind": str,
+    "status": str,
+    "reason": type(None),
+    "seed": int,
+    "simulated": bool,
+    "units": {"total", "completed", "failed"},
+    "calls": {"total", "bought", "cached", "replayed", "retried", "failed"},
+    "waves": list,
+    "tokens": {"input", "output"},
+    "cost_usd": float,
+    "seconds": float,
+    "performance": {
+        "calls_per_second",
+        "cache_hit_rate",
+        "mean_latency",
+        "peak_concurrency",
+        "calls_in_flight_mean",
+        "speedup_over_sequential",
+    },
+    "statistics": dict,
+}
+
 
 async def test_a_study_built_in_code_runs_as_the_contract_says(database: Path) -> None:
     study = SecretGame(
@@ -44,6 +70,18 @@ async def test_a_study_built_in_code_runs_as_the_contract_says(database: Path) -
         kind: sum(isinstance(event, kind) for event in events) for kind in (CallAnswered, UnitEnded, UnitsExpected)
     }
     assert counts == {CallAnswered: 60, UnitEnded: 20, UnitsExpected: 1}
+
+
+async def test_the_summary_has_the_contract_s_keys_and_is_json(database: Path) -> None:
+    summary = await run_batch(game(10, 3), database)
+    for key, kind in CONTRACT_KEYS.items():
+        if isinstance(kind, set):
+            assert kind <= set(summary[key]), key
+        else:
+            assert isinstance(summary[key], kind), key
+    wave_keys = {"index", "calls", "failed", "seconds", "seconds_per_message", "transport"}
+    assert all(wave_keys <= set(wave) for wave in summary["waves"])
+    assert json.loads(json.dumps(summary)) == summary
 
 
 # -- inside a caller's own loop --------------------------------------------------------------------------
@@ -128,6 +166,16 @@ async def test_a_bug_in_a_story_is_told_and_the_batch_can_be_resumed(stage: Stag
 
 
 # -- states ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fatal_rate", "status"), [(0.0, "completed"), (0.1, "partial"), (1.0, "failed")])
+async def test_a_batch_is_completed_partial_or_failed_by_its_units(
+    database: Path, fatal_rate: float, status: str
+) -> None:
+    summary = await run_batch(game(20, 3, simulated={"fatal_rate": fatal_rate}), database)
+    assert summary["status"] == status
+    assert summary["units"]["completed"] + summary["units"]["failed"] == 20
+    assert summary["calls"]["total"] == summary["calls"]["bought"] + summary["calls"]["failed"]
 
 
 @pytest.mark.parametrize("service", ["live", "auto"])
