@@ -14,8 +14,8 @@ from tidepool.engine.inference.intervals import student_interval
 
 
 def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float] | None:
-    """Spearman's correlation and its p-value; None where one of the two does not vary."""
-    if len(set(xs)) < 2 or len(set(ys)) < 2:
+    """Spearman's correlation and its p-value; None below three pairs, or where one of the two does not vary."""
+    if len(xs) < 3 or len(set(xs)) < 2 or len(set(ys)) < 2:
         return None
     first, second = ranks(xs), ranks(ys)
     correlation = float(numpy.corrcoef(first, second)[0, 1])

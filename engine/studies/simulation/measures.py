@@ -3,7 +3,7 @@
 Only completed simulations are measured; the others are counted as missing. Simulations are kept as columns, one row for each entity
 of each. The entity is what is sampled: intervals leave out each entity in turn, with all its conversations. Tests compare entities'
 own means: Spearman's correlation for numbers, Kruskal and Wallis's test for groups, with Holm's correction over all attributes and
-measures. Below ten entities there are no tests.
+measures. Below ten entities that have both the mean and the attribute there is no test.
 """
 
 import math
@@ -270,7 +270,7 @@ def _tests(
     """By measure and attribute: whether entities' means go with it, with Holm's correction over all of them."""
     tested: dict[tuple[str, str], Test] = {}
     for (measure, own), (attribute, groups) in product(means.items(), attributes.items()):
-        if len(own) >= FEWEST_TESTED and (test := _test(own, groups, values[attribute])):
+        if test := _test(own, groups, values[attribute]):
             tested[measure, attribute] = test
     adjusted = holm([p_value for _, p_value in tested.values()])
     return {
@@ -280,8 +280,10 @@ def _tests(
 
 
 def _test(means: Mapping[str, float], groups: Groups, values: Mapping[str, Any]) -> Test | None:
+    known = [name for names in groups.values() for name in names if name in means]
+    if len(known) < FEWEST_TESTED:
+        return None
     if is_numeric(values):
-        known = [name for name in values if name in means]
         return rank_correlation([float(values[name]) for name in known], [means[name] for name in known])
     p_value = group_difference([[means[name] for name in names if name in means] for names in groups.values()])
     return None if p_value is None else (None, p_value)

@@ -178,7 +178,7 @@ OVER_ENTITIES = (
 )
 TESTS = (
     "Entities' means were tested against attributes by Spearman's correlation for numbers and by Kruskal and Wallis's test for groups, "
-    "from ten entities on. All tests are exploratory and one family over attributes and measures (Holm, 1979)."
+    "from ten entities on that have both. All tests are exploratory and one family over attributes and measures (Holm, 1979)."
 )
 
 

@@ -15,8 +15,9 @@ def test_fewer_than_forty_units_show_no_drift_and_equal_values_are_none() -> Non
     assert flat is not None and flat["p_value"] == pytest.approx(1)
 
 
-def test_what_does_not_vary_goes_with_nothing_and_one_group_is_not_compared() -> None:
+def test_two_pairs_and_what_does_not_vary_go_with_nothing_and_one_group_is_not_compared() -> None:
     assert rank_correlation([1, 1, 1], [1, 2, 3]) is None is rank_correlation([1, 2, 3], [5, 5, 5])
+    assert rank_correlation([1, 2], [3, 5]) is None
     for samples in ([[1, 2, 3]], [[1, 1], [1]], [[1, 2], []]):
         assert group_difference(samples) is None
 

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -33,16 +34,28 @@ def test_what_does_not_group_is_not_compared(values: dict[str, str | int]) -> No
     assert grouped(values) is None
 
 
-def _groups(
-    ratings: dict[str, list[float]], sizes: dict[str, str], scale: tuple[float, float] = (1, 9)
-) -> dict[str, Any]:
-    """By size; each rating was given in a talk of one, in seven words."""
+def _by_size(ratings: dict[str, list[float]], sizes: Mapping[str, str | int]) -> dict[str, Any]:
+    """Each rating was given in a talk of one, in seven words."""
     tally = SpeechTally()
     for name, own in ratings.items():
         for rating in own or [None]:
             take_completed(tally, "solo", [name], [(name, "one two three four five six seven")], [(name, rating)])
-    entities = [Entity(name, "", {"size": size}) for name, size in sizes.items()]
-    return {group["value"]: group for group in compare_by_attribute(entities, tally, scale)["size"]["groups"]}
+    entities = [Entity(name, "", {"size": sizes[name]} if name in sizes else {}) for name in ratings]
+    return compare_by_attribute(entities, tally, (1, 9))["size"]
+
+
+def _groups(ratings: dict[str, list[float]], sizes: dict[str, str]) -> dict[str, Any]:
+    return {group["value"]: group for group in _by_size(ratings, sizes)["groups"]}
+
+
+@pytest.mark.parametrize("labels", [["small", "tall"], [1, 2]])
+@pytest.mark.parametrize(("rated", "known", "tested"), [(12, 10, True), (12, 9, False), (12, 2, False), (9, 12, False)])
+def test_a_test_needs_ten_entities_with_both_the_attribute_and_a_mean(
+    labels: list[str | int], rated: int, known: int, tested: bool
+) -> None:
+    ratings = {f"P{place}": [1.0 + place % 7] * (place < rated) for place in range(12)}
+    found = _by_size(ratings, {f"P{place}": labels[place % 2] for place in range(known)})
+    assert (found["tests"]["rating"] is not None) == tested
 
 
 def test_a_group_of_one_entity_has_a_mean_but_no_interval() -> None:
