@@ -7,10 +7,11 @@ problems only.
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import SIGNIFICANT, TOO_FEW_PAIRS, Contrast, stratified
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, SIGNIFICANT, TOO_FEW_PAIRS, Contrast, stratified
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, in_percent
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
@@ -451,4 +452,6 @@ def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None) -> di
 
 def _two_samples(first: Sequence[float], second: Sequence[float]) -> Contrast | None:
     values = numpy.array([*first, *second])
-    return stratified(numpy.arange(len(values)) < len(first), values, numpy.zeros(len(values), dtype=int))
+    contrast = stratified(numpy.arange(len(values)) < len(first), values, numpy.zeros(len(values), dtype=int))
+    tested = min(len(first), len(second)) >= FEWEST_TESTED
+    return contrast if tested or contrast is None else replace(contrast, p_value=None)

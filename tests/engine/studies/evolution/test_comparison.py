@@ -31,6 +31,8 @@ def test_other_problems_are_two_samples() -> None:
     found = _compared(judged([1.0] * 30 + [0.0] * 10), judged([1.0] * 10 + [0.0] * 30, "other"))
     assert found and not found["paired"] and found["problems"] == [40, 40]
     assert found["difference"] == pytest.approx(0.5) and found["p_value"] < 0.001
+    few = _compared(judged([1.0] * 9 + [None]), judged([0.0] * 30, "other"))
+    assert few and few["problems"] == [9, 30] and few["difference_ci95"][0] > 0 and few["p_value"] is None
 
 
 def test_a_batch_that_is_not_at_its_end_or_was_not_answered_is_not_compared() -> None:
