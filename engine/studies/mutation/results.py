@@ -68,7 +68,7 @@ HELD_OUT = (
     "family (Holm, 1979). They describe these policies on queries like these. The best constant operator was picked on these very queries, "
     "which favours it: where it was ahead, its p-value was multiplied by the number of operators."
 )
-CURVES = "Rewards while learning are smoothed exponentially (0.3 of the newest update), with Student's 95 % intervals over episodes."
+CURVES = "Rewards while learning are smoothed exponentially (0.3 of the newest update)."
 
 
 class MutationResults(Results):

@@ -16,6 +16,7 @@ async def test_a_report_tells_what_the_policy_is_worth_and_how_it_was_learnt(dat
     best = summary["statistics"]["heldout"]["best_constant"]["operator"]
     for told in ("policy (bandit)", f"always {best} (the best)", "policy gains", "answered steps", "ask_for_steps"):
         assert told in text
+    assert "(0.3 of the newest update)." in text
     assert text.count("<svg") == 2
     begun = {**summary["statistics"], "heldout": {}, "updates": []}
     assert Words("not yet compared on held-out queries") in MutationResults().blocks(begun)
