@@ -79,13 +79,13 @@ def student(
     return Contrast(difference, (middle - reach, middle + reach), p_value if tested else None, method, clusters)
 
 
-def few_clusters(number: int, noun: str, reliable_from: int = RELIABLE_FROM) -> str:
-    """A warning where the clusters are too few to rely on; empty where there are enough."""
+def few_clusters(number: int, noun: str, reliable_from: int = RELIABLE_FROM, *, fewest: int = FEWEST_TESTED) -> str:
+    """A warning where the clusters are too few to rely on; empty where there are enough. `fewest` have a test."""
     if number >= reliable_from:
         return ""
     narrow = f"below {reliable_from}, intervals can be too narrow"
-    if number < FEWEST_TESTED:
-        return f"no verdict: {number:,} of at least {FEWEST_TESTED} {noun} ({narrow})"
+    if number < fewest:
+        return f"no verdict: {number:,} of at least {fewest} {noun} ({narrow})"
     return f"only {number:,} {noun}: {narrow}"
 
 

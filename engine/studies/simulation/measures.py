@@ -222,7 +222,9 @@ def compare_by_attribute(
                 for place, (label, names) in enumerate(groups.items())
             ],
             "tests": {measure: tests.get((measure, name)) for measure in MEASURES},
-            "note": few_clusters(min(map(len, groups.values())), "entities in a group"),
+            "note": few_clusters(len(values[name]), "entities")
+            if len(values[name]) < FEWEST_TESTED
+            else few_clusters(min(map(len, groups.values())), "entities in a group", fewest=0),
         }
     return compared
 
