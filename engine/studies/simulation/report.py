@@ -43,7 +43,7 @@ def blocks(stats: Row) -> list[Block]:
     measure = RATING if stats["judgements"] else "words"
     return [
         *_overall(stats),
-        *_ratings(stats["judgements"], len(stats["entities"])),
+        *_ratings(stats["judgements"], _rated(stats)),
         *_entities(stats["entities"], measure),
         *_attributes(stats["by_attribute"], measure),
         *coding_blocks(stats),
@@ -62,7 +62,7 @@ def figures(stats: Row) -> dict[str, Cell]:
         data |= {
             "ratings": judged["given"],
             "ratings missing": judged["missing"],
-            "mean rating": _over(judged, RATING, len(stats["entities"])),
+            "mean rating": _over(judged, RATING, _rated(stats)),
         }
     for name, row in stats["entities"].items():
         data |= {f"{name}: talks": row["simulations"], f"{name}: words each": _mean(row["words"], "words")}
@@ -82,6 +82,10 @@ def _over(mean: Row | None, measure: str, entities: int) -> Estimate:
     """A mean over several entities."""
     estimate = _mean(mean, measure)
     return estimate if entities >= ENTITIES_FOR_AN_INTERVAL else replace(estimate, interval=None)
+
+
+def _rated(stats: Row) -> int:
+    return sum(row[RATING] is not None for row in stats["entities"].values())
 
 
 def _overall(stats: Row) -> Iterator[Block]:
@@ -131,6 +135,8 @@ def _entities(entities: Mapping[str, Row], measure: str) -> Iterator[Block]:
         "entities", ("entity", "talks", *(["failed"] if failed else []), *columns.values()), rows, first=MOST_ENTITIES
     )
     drawn = {name: row[measure] for name, row in list(ranked.items())[:MOST_DRAWN] if row[measure]}
+    if not drawn:
+        return
     title = "mean rating" if measure == RATING else "words a talk"
     series = series_of(title, [_mean(row, measure) for row in drawn.values()], "primary")
     order = tuple(places[name] for name in drawn)

@@ -66,14 +66,14 @@ class SimulationResults(Results):
             "judgements": judge and _judgements(judge["question"], tally, scale),
             "entities": {
                 entity.name: {
-                    "simulations": talks[entity.name],
+                    "simulations": talks.get(entity.name, 0),
                     **{measure: own[measure].get(entity.name) for measure in MEASURES},
                     "unrated": tally.unrated[entity.name],
                     "failed": tally.failed[entity.name],
                     "estimand": "this entity in combinations like these",
                 }
                 for entity in entities
-                if entity.name in talks
+                if entity.name in talks or tally.failed[entity.name]
             },
             "by_attribute": compare_by_attribute(entities, tally, scale),
             "over_the_run": tally.over_the_run(scale) if judge else None,

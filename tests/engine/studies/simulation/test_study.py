@@ -11,7 +11,7 @@ from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.reports.blocks import Estimate, Figure, Headline, Words
+from tidepool.engine.reports.blocks import Estimate, Figure, Headline, Table, Words
 from tidepool.engine.runtime.plans import priced
 from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.simulation.report import blocks
@@ -121,6 +121,15 @@ async def test_failed_simulations_keep_row_and_error_and_resume_retries_only_the
     assert before.items() <= after.items()
     assert second["calls"]["bought"] == second["calls"]["total"] == 160
     assert not rows(file, "SELECT * FROM conversations WHERE status <> 'completed'")
+
+
+async def test_entities_without_a_completed_simulation_are_listed_with_their_failures(tmp_path: Path) -> None:
+    summary = await run_batch(panel(num_simulations=6, simulated={"fatal_rate": 1.0}), tmp_path / "s.db")
+    entities = summary["statistics"]["entities"]
+    failed = {name: (row["simulations"], row["failed"], row["words"]) for name, row in entities.items()}
+    assert failed == {entity.name: (0, 3, None) for entity in PEOPLE}
+    (listed,) = [one for one in blocks(summary["statistics"]) if isinstance(one, Table)]
+    assert [row[1:3] for row in listed.rows] == [(0, 3)] * 4
 
 
 JUDGE = {"question": "Does the speaker agree with the plan, 1 to 5?", "scale": [1, 5]}
