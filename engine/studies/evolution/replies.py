@@ -55,10 +55,8 @@ class FoundAnswers:
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
-    """The columns of the view `answers`, and why a call failed."""
-    data = asdict(answer)
-    data["correct"] = {"right": True, "wrong": False}.get(data.pop("grade"))
-    return data
+    """The columns of the view `answers`, the grade, and why a call failed."""
+    return {**asdict(answer), "correct": {"right": True, "wrong": False}.get(answer.grade)}
 
 
 # -- reading -------------------------------------------------------------------------------------------------

@@ -96,7 +96,9 @@ def test_a_missing_answer_is_told_with_its_error_and_never_as_a_wrong_one(
     assert grades == sorted(grades, key=["wrong", "unclear", "missing", "right"].index) and len(set(grades)) == 4
     for answer in everything:
         assert (answer.reply is None) == (answer.error is not None) == (answer.grade == "missing")
-        assert as_json(answer)["correct"] is {"wrong": False, "right": True}.get(answer.grade)
+        written = as_json(answer)
+        assert written["correct"] is {"wrong": False, "right": True}.get(answer.grade)
+        assert written["grade"] == answer.grade
         assert (answer.extracted is None) == (answer.grade in ("unclear", "missing")) == (answer.score is None)
     unclear = next(answer for answer in everything if answer.grade == "unclear")
     shown = told(capsys, evolved, "--genome", unclear.genome_id, "--problem", str(unclear.problem), "--full")
