@@ -159,7 +159,6 @@ def outcome(measure: Outcome, values: Values, origin: Origin, games: Mapping[int
             "difference": _scaled(contrast.difference if contrast else None, scale),
             "difference_ci95": _stretched(contrast.interval if contrast else None, scale),
             "p_value": contrast.p_value if contrast else None,
-            "p_value_holm": contrast.p_value if contrast else None,
             "method": contrast.method if contrast else None,
             "note": "" if alone or not contrast else few_clusters(contrast.clusters, "conversations", FEW_BRANCHED),
         }

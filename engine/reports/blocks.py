@@ -328,7 +328,6 @@ class Figure:
         return "With 95 % intervals."
 
 
-COUNTS = "Counts of what happened, no estimates: without intervals."
 LONELY = "With 95 % intervals, where there is more than one independent observation."
 ROLES = ("primary", "accent", "done", "failed", "cached", "retried", "quiet")
 """colours are named by what they mean; whoever draws knows them"""

@@ -55,6 +55,7 @@ def test_without_a_sentence_there_is_no_difference_to_tell() -> None:
 
 
 def test_a_report_of_one_conversation_claims_nothing_of_others() -> None:
+    values: Values = {1: {"control": [1.0, 0.0], "altered": [1.0, 1.0]}}
     branch = {
         "batch_id": "0123456789ab",
         "at": "t3",
@@ -62,7 +63,7 @@ def test_a_report_of_one_conversation_claims_nothing_of_others() -> None:
         "times": 2,
         "conversations": 1,
         "redraws": {"planned": 4, "completed": 4},
-        "outcomes": [outcome(SHARE, {1: {"control": [1.0, 0.0], "altered": [1.0, 1.0]}}, origin(1), {})],
+        "outcomes": [{**outcome(SHARE, values, origin(1), {}), "p_value_holm": None}],
     }
     told = " ".join(block.text for block in blocks({"branch": branch}) if isinstance(block, Words))
     assert "claims nothing of others" in told and "no independent talks" in told
