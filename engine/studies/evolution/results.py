@@ -359,7 +359,7 @@ def _size(settings: Mapping[str, Any], split: str) -> int:
 
 
 MEASURED = {
-    "line": "Of 120 replies of an outside author that follow the form, 105 were read, 102 of them correctly (97 %); the others are unclear.",
+    "line": "Of 200 replies of an outside author that follow the form, 185 were read, 180 of them correctly (97 %); the others are unclear.",
     "any": "Of 120 free replies of an outside author, 102 were read, 80 of them correctly (78 %); the others are unclear.",
 }
 """docs/tasks.md; `test_replies_of_an_outside_author_are_read_as_published` holds the figures"""

@@ -163,10 +163,13 @@ def test_every_whole_number_is_read_back_from_every_form(number: int, form: str)
     assert match(form.format(f"{number:,}"), str(number)).correct
 
 
-@pytest.mark.parametrize(("form", "read", "correctly"), [("followed", 105, 102), ("free", 102, 80)])
-def test_replies_of_an_outside_author_are_read_as_published(form: str, read: int, correctly: int) -> None:
-    """The figures of docs/tasks.md and of the methods text."""
-    cases = [json.loads(line) for line in (CASES / "outside.jsonl").read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize(
+    ("name", "form", "read", "correctly"),
+    [("outside", "followed", 105, 102), ("outside_second", "followed", 185, 180), ("outside", "free", 102, 80)],
+)
+def test_replies_of_outside_authors_are_read_as_published(name: str, form: str, read: int, correctly: int) -> None:
+    """The figures of docs/tasks.md. Rules were changed because of the first set, never because of the second: reports cite it."""
+    cases = [json.loads(line) for line in (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
     found = []
     for case in (case for case in cases if case["form"] == form):
         task = AnswerTask(case["task"], case.get("labels", ()), line=form == "followed")
@@ -175,8 +178,8 @@ def test_replies_of_an_outside_author_are_read_as_published(form: str, read: int
         if mark.correct is not None:
             found.append(case["truth"] == ("right" if mark.correct else "wrong"))
     assert (len(found), sum(found)) == (read, correctly)
-    (words,) = (one for one in MEASURED.values() if f" {read} were read, {correctly} of them" in one)
-    assert words
+    cited = [words for words in MEASURED.values() if f" {read} were read, {correctly} of them" in words]
+    assert len(cited) == ((name, form) != ("outside", "followed"))
 
 
 @pytest.mark.parametrize(("name", "least"), [("models", 82.6), ("practice", 89.0)])
