@@ -102,6 +102,14 @@ class StopWhenSure(Section):
     line: float | None = Field(default=None, allow_inf_nan=False)
     """decided: the line; 0 where a difference is to be decided"""
 
+    @field_validator("outcome", mode="before")
+    @classmethod
+    def _independent(cls, outcome: Any) -> Any:
+        if outcome in ("rating", "words"):
+            words = "stop rules need independent conversations, and those of simulations share entities"
+            raise WrongValue(f"{words}: no rule watches ratings or words", "outcome")
+        return outcome
+
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
         if self.decided == (self.half_width is not None):

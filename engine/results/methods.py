@@ -27,6 +27,7 @@ from tidepool.engine.reports.blocks import (
     listing,
     money,
     number,
+    p_value,
     paragraph,
     text_of,
 )
@@ -92,13 +93,21 @@ def method_paragraphs(
         paragraph(_collection(batches, summary, models, transports_used(connection, numbers))),
         paragraph(kind.measures),
         paragraph((*_missing(summary), *kind.missing)),
-        paragraph(kind.analysis) if summary["units"]["completed"] else "",
+        paragraph((*kind.analysis, *_drift(summary["statistics"]))) if summary["units"]["completed"] else "",
         paragraph(_coding(summary["statistics"].get("coding"))),
         paragraph(_software(batches[0]["version"], run_as, summary, distinct_prompts(connection, numbers))),
     )
     references = [reference for cited, reference in REFERENCES.items() if any(cited in text for text in texts)]
     shown = (*texts, f"References: {' '.join(references)}" if references else "")
     return tuple(Words(text, "simulated" if position == 0 else "plain") for position, text in enumerate(shown) if text)
+
+
+def _drift(statistics: Mapping[str, Any]) -> Iterator[str]:
+    if run := statistics.get("over_the_run"):
+        yield (
+            "Whether the main outcome changed during the run was tested by its correlation with the order of the plan "
+            f"(p = {p_value(run['p_value'])})."
+        )
 
 
 REFERENCES = {

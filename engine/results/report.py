@@ -58,7 +58,8 @@ def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
     if not (run := statistics.get("over_the_run")):
         return
     quarters = ", ".join(text_of(Estimate(row["mean"], tuple(row["ci95"]))) for row in run["quarters"])
-    text = f"By quarters of the run: {quarters}"
+    about = f" ({run['estimand']})" if "estimand" in run else ""
+    text = f"By quarters of the run{about}: {quarters}"
     if run["p_value"] < 0.01:
         yield Words(
             f"{text}. This drifts (p = {p_value(run['p_value'])}): intervals assume that it does not.", "warning"

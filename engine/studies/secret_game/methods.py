@@ -9,6 +9,7 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.intervals import in_percent, share_interval
 from tidepool.engine.reports.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
+from tidepool.engine.studies.secret_game.contrasts import MOST_COMPARED
 
 PAIRINGS = {
     "round_robin": "Every agent met every other in turn (round robin).",
@@ -39,10 +40,8 @@ ESTIMATORS = {
     "Bonett–Price": "Where few differences varied, one more of either sign was counted (Bonett and Price, 2012).",
 }
 """by the method of a comparison"""
-FAMILY = (
-    "Of more than 25 agents the best by mean score were compared. All comparisons are exploratory and one family, with Holm's "
-    "correction (Holm, 1979)."
-)
+BEST = "Only the best agents by mean score were compared."
+FAMILY = "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979)."
 
 
 def methods(
@@ -173,4 +172,6 @@ def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
     if comparisons := statistics.get("comparisons"):
         yield from (words for name, words in QUESTIONS.items() if any(row["estimand"] == name for row in comparisons))
         yield from (words for name, words in ESTIMATORS.items() if any(row["method"] == name for row in comparisons))
+        if len(statistics["agents"]) > MOST_COMPARED:
+            yield BEST
         yield FAMILY

@@ -32,6 +32,10 @@ MOST_DRAWN = 12
 """agents in a plot, best first"""
 MOST_COMPARISONS = 8
 MOST_PAIRS = 10
+QUESTIONS = {
+    "third agents": "Third agents: both met the same others from the same side.",
+    "head to head": "Head to head: in their own conversations.",
+}
 SHARES = dict(zip(("revealed", "obtained", "only obtained"), SIDE_SHARES, strict=True))
 Row = Mapping[str, Any]
 
@@ -193,8 +197,10 @@ def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
     columns = ("measure", "agents", "question", "sides", "difference", *(("p", "p, Holm") if tests else ()))
     title = "agents under equal conditions, exploratory (of rates in points)"
     yield table(title, columns, rows, left=3, first=MOST_COMPARISONS)
-    note = "Third agents: both met the same others from the same side. Head to head: in their own talks."
-    yield Words(note + " Holm's correction is over all of them." * bool(tests), "quiet")
+    notes = [
+        words for question, words in QUESTIONS.items() if any(row["estimand"].endswith(question) for row in comparisons)
+    ]
+    yield Words(" ".join([*notes, *(["Holm's correction is over all of them."] if tests else [])]), "quiet")
 
 
 def _scenarios(scenarios: Mapping[str, Row] | None) -> Iterator[Block]:

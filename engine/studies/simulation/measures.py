@@ -22,6 +22,8 @@ from tidepool.storage.queries.units import SpokenPage
 
 RATING = "rating"
 MEASURES = ("words", RATING)
+ENTITIES_FOR_AN_INTERVAL = 3
+"""an interval over two entities covers nearly everything"""
 FEW_NUMBERS = 5
 """so many different numbers are groups of their own; more are cut into three"""
 MOST_GROUPS = 12
@@ -162,7 +164,9 @@ class SpeechTally:
             own = [by_entity[self.places[name]] for name in members if name in self.places]
             totals = [(total, round(times)) for total, times, _, _ in own if times]
             parts = [(total, round(times)) for _, times_own, total, times in own if times_own]
-            means.append(_mean(totals, parts, measure, scale) if totals else None)
+            mean = _mean(totals, parts, measure, scale) if totals else None
+            few = len(totals) < ENTITIES_FOR_AN_INTERVAL
+            means.append({**mean, "ci95": None} if mean and few else mean)
         return means
 
     def over_the_run(self, scale: Interval) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tidepool.engine.answer_forms import levels_of
@@ -33,8 +32,6 @@ from tidepool.engine.studies.simulation.measures import RATING
 MOST_ENTITIES = 12
 MOST_ATTRIBUTES = 2
 MOST_DRAWN = 24
-ENTITIES_FOR_AN_INTERVAL = 3
-"""an interval over two entities covers nearly everything"""
 
 Row = Mapping[str, Any]
 
@@ -43,7 +40,7 @@ def blocks(stats: Row) -> list[Block]:
     measure = RATING if stats["judgements"] else "words"
     return [
         *_overall(stats),
-        *_ratings(stats["judgements"], _rated(stats)),
+        *_ratings(stats["judgements"]),
         *_entities(stats["entities"], measure),
         *_attributes(stats["by_attribute"], measure),
         *coding_blocks(stats),
@@ -62,7 +59,7 @@ def figures(stats: Row) -> dict[str, Cell]:
         data |= {
             "ratings": judged["given"],
             "ratings missing": judged["missing"],
-            "mean rating": _over(judged, RATING, _rated(stats)),
+            "mean rating": _mean(judged, RATING),
         }
     for name, row in stats["entities"].items():
         data |= {f"{name}: talks": row["simulations"], f"{name}: words each": _mean(row["words"], "words")}
@@ -78,16 +75,6 @@ def _mean(mean: Row | None, measure: str) -> Estimate:
     return Estimate(mean["mean"], (ends[0], ends[1]) if ends else None, 2 if measure == RATING else 1)
 
 
-def _over(mean: Row | None, measure: str, entities: int) -> Estimate:
-    """A mean over several entities."""
-    estimate = _mean(mean, measure)
-    return estimate if entities >= ENTITIES_FOR_AN_INTERVAL else replace(estimate, interval=None)
-
-
-def _rated(stats: Row) -> int:
-    return sum(row[RATING] is not None for row in stats["entities"].values())
-
-
 def _overall(stats: Row) -> Iterator[Block]:
     types = [
         f"{counted(row['completed'], f'completed {kind} simulation')} with {row['messages']:,} messages and {row['words']:,} words"
@@ -99,13 +86,13 @@ def _overall(stats: Row) -> Iterator[Block]:
         yield Words(f"{stats['unsplit_scenes']:,} narrated rounds name no speaker; they are kept as (scene)", "warning")
 
 
-def _ratings(judged: Row | None, entities: int) -> Iterator[Block]:
+def _ratings(judged: Row | None) -> Iterator[Block]:
     if judged is None:
         return
     low, high = judged["scale"]
     note = f"{judged['given']:,} ratings from {low:g} to {high:g}, {judged['missing']:,} missing"
     yield Words(judged["question"], "strong")
-    yield Headline("mean rating", _over(judged, RATING, entities), note)
+    yield Headline("mean rating", _mean(judged, RATING), note)
     if warning := judged.get("note"):
         yield Words(warning, "warning")
     if given := judged["distribution"]:
@@ -154,7 +141,7 @@ def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
         test = entry["tests"][measure] or {"correlation": None, "p_holm": None}
         tested = (Number(test["correlation"], 2), PValue(test["p_holm"]))
         for place, group in enumerate(entry["groups"]):
-            cells = (_over(group[measure], measure, group["entities"]), *(("", "") if place else tested))
+            cells = (_mean(group[measure], measure), *(("", "") if place else tested))
             rows.append(("" if place else attribute, group["value"], group["entities"], *cells))
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry["groups"]) for _, entry in ranked[:MOST_ATTRIBUTES])
