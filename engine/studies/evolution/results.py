@@ -69,8 +69,8 @@ HELD_OUT = (
     "The champion, the fittest prompt on the training problems, and the best seed prompt were compared on {problems} held out from the "
     "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals (with several replies a problem, those of a rate "
     "over problems), graded scores Student's. The difference was taken problem by problem, with Student's interval and test, or Bonett "
-    "and Price's where few problems differed; problems without a mark for one of them were left out. Fitness and accuracy in training "
-    "decided which prompts went on, so they flatter the best."
+    "and Price's where few problems differed. Problems without a mark for one of them were left out of it, so it is not always the gap "
+    "between the accuracies. Fitness and accuracy in training decided which prompts went on, so they flatter the best."
 )
 UNCLEAR = (
     "A reply that stayed without a readable answer is unclear. In training it counted as not right, so that no prompt gains by evading. "
@@ -194,10 +194,10 @@ def _verdicts(stats: EvolutionStatistics) -> Iterator[Block]:
     champion, seed, rival = stats.champion, stats.baseline, stats.random_search
     if champion and seed and stats.difference is not None and stats.pairs:
         accuracies = f"champion {text_of(_held_out(champion))}, best seed prompt {text_of(_held_out(seed))}"
-        yield Headline("gain over the best seed prompt", _gain(stats), accuracies, "gain")
+        yield Headline("gain over the best seed prompt", _gain(stats), f"{_shared(stats)}; {accuracies}", "gain")
     yield Words(verdict(stats), "strong")
     if rival:
-        gain = f"{text_of(_gain(rival))}, {_judgement(rival)}"
+        gain = f"{text_of(_gain(rival))}, {_shared(rival)}, {_judgement(rival)}"
         yield Words(f"champion against random search of {rival.calls:,} calls: {gain}")
     if stats.won is not None and stats.lost is not None:
         yield Words(f"The champion does better on {counted(len(stats.won), 'problem')}, worse on {len(stats.lost):,}.")
@@ -217,6 +217,11 @@ def verdict(stats: EvolutionStatistics) -> str:
 
 def _gain(stats: EvolutionStatistics | RandomSearch) -> Estimate:
     return Estimate(100 * (stats.difference or 0), in_percent(stats.difference_ci95), 1, " points", signed=True)
+
+
+def _shared(stats: EvolutionStatistics | RandomSearch) -> str:
+    """What a gain is over, unlike the accuracy of each prompt."""
+    return f"on the {counted(stats.pairs, 'problem')} marked for both"
 
 
 def _judgement(stats: EvolutionStatistics | RandomSearch) -> str:

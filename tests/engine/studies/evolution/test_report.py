@@ -27,6 +27,7 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     gain = tuple(100 * end for end in found["difference_ci95"])
     shown = text_of(Estimate(100 * found["difference"], gain, unit=" points", signed=True))
     assert page.count(shown) == 1, "the gain is the headline"
+    assert page.count(f"on the {found['pairs']} problems marked for both; champion ") == 1
     assert "against random search of" in page and page.count("compare runs over several seeds") == 2
     assert found["rewrites"] > sum(found["refused_rewrites"].values()) >= 0
     assert page.count("<polyline") == 2 and "random search" in page and "simulated:solver-small" in page
