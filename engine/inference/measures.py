@@ -86,6 +86,10 @@ class PlannedRivals(NamedTuple):
     """both are in one talk (`correlation`), face the same problem (`matched`), or never meet (empty)"""
     tests: int = 1
     """of the family that the report corrects, of which this is one"""
+    games: int = 0
+    """that link their talks; 0: none is linked"""
+    scenarios: int = 0
+    """that repeat, of those that tell of either"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
