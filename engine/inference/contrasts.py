@@ -37,6 +37,8 @@ FEWEST_TESTED = 10
 """games, scenarios or entities that values share, problems or queries: fewer have an interval, but no test"""
 RELIABLE_FROM = 20
 """of the same: with fewer, intervals cover too rarely where a few differ much from the others"""
+IN_EVERY_ONE = "no verdict: one entity is in every conversation"
+"""so nothing is left without it"""
 _NOTHING = 1e-9
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tidepool.engine.inference.contrasts import (
+    IN_EVERY_ONE,
     Contrast,
     few_clusters,
     matched,
@@ -260,15 +261,18 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     units, clusters = _clusters(table, complete, table.columns(list(weighing.weights)))
     low, high = table.outcome.bounds
     most = (high - low) * sum(map(abs, weighing.weights.values())) / 2
+    nothing = "no verdict: nothing varies"
     if units == "entities" and table.members is not None and len(differences):
         contrast: Contrast | None = over_members(differences, table.members[complete])
+        if len(differences) in (times for _, times in parts_of(differences, table.members[complete])):
+            nothing = IN_EVERY_ONE
     else:
         contrast = matched(differences, clusters, most)
     if contrast is None:
         return _effect(weighing, units, 0, left_out, None, NOTHING)
     note = few_clusters(contrast.clusters, units) if units == "entities" or clusters else ""
-    if contrast.p_value is None and not note:
-        note = "no verdict: nothing varies"
+    if contrast.p_value is None and not note.startswith("no verdict"):
+        note = nothing
     return _effect(weighing, units, contrast.clusters, left_out, contrast, note)
 
 

@@ -92,6 +92,7 @@ def test_fewer_than_ten_clusters_have_no_verdict(counted: str) -> None:
 def test_entities_that_are_in_every_conversation_have_neither_interval_nor_verdict() -> None:
     layout = Layout(talks=100, each=12, entities=12)
     assert half_width(World(sd=1.0), layout, RATING.bounds) is None and power(World(sd=1.0), two(layout), 3.0) == 0
+    assert layout.too_few == "no verdict: one entity is in every conversation"
 
 
 def test_assumptions_are_stated_as_one_value_or_a_range() -> None:
