@@ -166,7 +166,7 @@ def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float |
         return None
     variance, reach = mean_variance(world, layout), quantile(freedom, LEVEL)
     scale = bounds[1] - bounds[0]
-    if layout.replicates or not math.isfinite(scale):
+    if layout.replicates or not math.isfinite(scale) or not variance:
         return reach * math.sqrt(variance)
     share = 0.5 if world.rate is None else world.rate
     low, high = wilson(share, share * (1 - share) / (variance / scale**2), reach)
