@@ -120,7 +120,8 @@ class _Talks:
         codes: dict[str, int] = {}
         names: dict[str, int] = {}
         size = max((len(talk.members) for batch in batches for talk in batch.values.talks), default=0)
-        self.members = numpy.full((len(rows), size), -1) if size else None
+        sampled = size > 0 or any(batch.values.sampled for batch in batches)
+        self.members = numpy.full((len(rows), size), -1) if sampled else None
         for batch, places in zip(batches, self._places, strict=True):
             talks, column = batch.values.talks, columns[batch.cell]
             self.scenario[places] = [talk.scenario for talk in talks]
@@ -208,7 +209,7 @@ class CellMean:
     """blocks without a value: failed here, or not planned or not begun"""
     mean: float | None
     interval: Interval | None
-    estimand: str = ""
+    estimand: str
 
 
 def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
@@ -276,7 +277,7 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     return _effect(weighing, units, contrast.clusters, left_out, contrast, note)
 
 
-def _clusters(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
+def _clusters(table: OutcomeTable, rows: Array | slice, columns: list[int] | slice) -> tuple[Units, list[Array]]:
     """By what blocks are clustered; by nothing where each is independent, or where they share entities."""
     if table.members is not None:
         if not table.outcome.about:
@@ -316,14 +317,23 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
     rows = ~numpy.isnan(values)
     missing = int((~rows & table.played).sum())
     present = values[rows]
+    estimand = estimand_of(table, rows, [column])
     if not len(present):
-        return CellMean(cell, 0, missing, None, None)
+        return CellMean(cell, 0, missing, None, None, estimand)
     mean = float(present.mean())
     if not table.outcome.per_talk:
         interval = _cut(of_mean(present.tolist()), table.outcome.bounds)
-        return CellMean(cell, len(present), missing, mean, interval, SPEAKS_OF["replicates"])
-    units, _ = _clusters(table, rows, [column])
-    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present), SPEAKS_OF[units])
+        return CellMean(cell, len(present), missing, mean, interval, estimand)
+    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present), estimand)
+
+
+ALL = slice(None)
+
+
+def estimand_of(table: OutcomeTable, rows: Array | slice = ALL, columns: list[int] | slice = ALL) -> str:
+    """What a figure of these blocks and columns is about."""
+    units = _clusters(table, rows, columns)[0] if table.outcome.per_talk else "replicates"
+    return SPEAKS_OF[units]
 
 
 def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> Interval | None:

@@ -66,6 +66,8 @@ class BatchValues:
     """outcomes that are one number a batch"""
     linked: bool = False
     """the talks of a game hang together, by memory or by what is kept"""
+    sampled: bool = False
+    """conversations share who was sampled, such as entities"""
 
 
 class PlannedValues(NamedTuple):

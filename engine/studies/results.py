@@ -137,7 +137,7 @@ def values_by_talk(
         for name, column in by_talk.items():
             known = [value for value in values.get(name, ()) if value is not None]
             column.append(fmean(known) if known and len(known) == len(values[name]) else None)
-    return BatchValues(talks=talks, by_talk=by_talk, linked=linked)
+    return BatchValues(talks=talks, by_talk=by_talk, linked=linked, sampled=sampled)
 
 
 def _place(label: object) -> int:
