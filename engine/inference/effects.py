@@ -206,7 +206,7 @@ class CellMean:
     talks: int
     """or batches, of an outcome that is one number a batch"""
     missing: int
-    """blocks without a value: failed here, or not planned or not begun"""
+    """blocks of the cell without a value: failed, or not measured"""
     mean: float | None
     interval: Interval | None
     estimand: str
@@ -315,7 +315,7 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
     (column,) = table.columns([cell])
     values = table.values[:, column]
     rows = ~numpy.isnan(values)
-    missing = int((~rows & table.played).sum())
+    missing = int((~rows & table.played & (table.game[:, column] >= 0)).sum())
     present = values[rows]
     estimand = estimand_of(table, rows, [column])
     if not len(present):

@@ -131,6 +131,10 @@ def test_a_level_that_says_how_many_are_drawn_makes_replicates_the_units() -> No
     counted = Factors((Factor("a", ("0", "1"), frozenset({"secret_game.num_interactions"})),))
     found = effect(table_of(counted, [[drawn_values(25), drawn_values(25, 1)]] * 2), asked("a: 1 - 0", counted))
     assert (found.units, found.number) == ("replicates", 2)
+    shorter = table_of(counted, [[[1.0, None], [1.0, 2.0, 3.0, 4.0]]])
+    assert [cell_mean(shorter, cell).missing for cell in counted.cells] == [1, 0], (
+        "what was never planned is not missing"
+    )
 
 
 @pytest.mark.parametrize(("number", "note"), [(5, "too few for a verdict: 5 of 6 replicates"), (6, "")])
