@@ -13,14 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import (
-    FEWEST_TESTED,
-    RELIABLE_FROM,
-    Contrast,
-    few_clusters,
-    matched,
-    stratified,
-)
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, few_clusters, matched, stratified
 from tidepool.engine.inference.grouped import Array, Grouped, numpy
 from tidepool.engine.inference.intervals import Interval, rates_of
 from tidepool.engine.inference.measures import Outcome
@@ -173,15 +166,13 @@ def outcome(measure: Outcome, values: Values, origin: Origin, games: Mapping[int
             "p_value": contrast.p_value if contrast else None,
             "p_value_holm": contrast.p_value if contrast else None,
             "method": contrast.method if contrast else None,
-            "note": ""
-            if alone or not contrast
-            else few_clusters(contrast.clusters, f"{_unit(games)}s", FEW[_unit(games)]),
+            "note": "" if alone or not contrast else few_clusters(contrast.clusters, *FEW[_unit(games)]),
         }
     return data
 
 
-FEW = {"game": RELIABLE_FROM, "conversation": 40}
-"""by unit: with fewer, a rare large effect is often missed, and intervals are too narrow"""
+FEW: Mapping[str, tuple[Any, ...]] = {"game": ("games",), "conversation": ("conversations", 40)}
+"""by unit: with fewer than 40 conversations a rare large effect is often missed, and intervals are too narrow"""
 
 
 def _means(complete: Values, arm: Arm) -> list[float]:

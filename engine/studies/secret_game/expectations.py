@@ -83,18 +83,17 @@ def _rivals(schedule: Schedule, games: int, scenarios: int) -> Iterator[PlannedR
             yield PlannedRivals(words, "revealed", talks, alike, tests, *map(min, zip(*pairs, strict=True)))
 
 
-def _clusters_by_pair(schedule: Schedule, games: int, scenarios: int) -> list[list[tuple[int, int]]]:
+def _clusters_by_pair(schedule: Schedule, games: int, scenarios: int) -> tuple[list[tuple[int, int]], ...]:
     """By pair, in how many games and scenarios the two met, and in how many both met third agents from the same side with the
     same scenario; pairs without any are left out. Counted on the first conversations of a large plan."""
     if schedule.total > COUNTED and len(schedule.agents) > MOST_COMPARED:  # the first ones hold too few of a pair
-        return [[(games, scenarios)] * math.comb(MOST_COMPARED, 2)] * 2
+        return ([(games, scenarios)] * math.comb(MOST_COMPARED, 2),) * 2
     met: defaultdict[str, set[tuple[str, bool, int | None, int]]] = defaultdict(set)
     for one in islice(schedule.meetings(), COUNTED):
         met[one.opener].add((one.partner, True, one.scenario_of(scenarios), one.game))
         met[one.partner].add((one.opener, False, one.scenario_of(scenarios), one.game))
     strata = {name: {row[:3] for row in met[name]} for name in schedule.agents}
-    heads: list[tuple[int, int]] = []
-    thirds: list[tuple[int, int]] = []
+    by_claim: tuple[list[tuple[int, int]], ...] = ([], [])
     scale = max(1.0, schedule.total / COUNTED)
     for pair in combinations(schedule.agents[:MOST_COMPARED], 2):
         head = [[row for row in met[pair[0]] if row[0] == pair[1]]]
@@ -102,11 +101,11 @@ def _clusters_by_pair(schedule: Schedule, games: int, scenarios: int) -> list[li
             [row for row in met[one] if row[:3] in strata[other] and row[0] not in pair]
             for one, other in (pair, pair[::-1])
         ]
-        for found, arms in ((heads, head), (thirds, third)):
+        for found, arms in zip(by_claim, (head, third), strict=True):
             if all(arms):
                 fewest = min(len({row[3] for row in arm}) for arm in arms)
                 found.append((min(games, round(scale * fewest)), scenarios and len({row[2] for row in arms[0]})))
-    return [heads, thirds]
+    return by_claim
 
 
 def watch_game(config: FrozenConfig) -> "WatchedGame":
