@@ -61,7 +61,8 @@ class BranchResults(Results):
         return statistics(connection, batch, self._kind.results.branch_measures(config.sections), self._origin)
 
     def estimand(self, statistics: Statistics) -> str:
-        return "conversations like these" if statistics["branch"]["conversations"] > 1 else "this conversation"
+        branch = statistics["branch"]
+        return f"{branch['unit']}s like these" if branch["conversations"] > 1 else "this conversation"
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return blocks(statistics)
@@ -104,7 +105,7 @@ def statistics(
             "say": origin.say,
             "times": origin.times,
             "conversations": len(origin.conversations),
-            "unit": "conversation" if len(origin.conversations) > 1 else "redraw of this conversation",
+            "unit": _unit(games) if len(origin.conversations) > 1 else "redraw of this conversation",
             "redraws": {"planned": origin.units, "completed": _completed(connection, number, origin)},
             "outcomes": outcomes,
         }
@@ -120,6 +121,10 @@ def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mappi
         for row in talk_rows(connection, number)
         if row.game is not None and (redraw := origin.redraw(row.number))
     }
+
+
+def _unit(games: Mapping[int, int]) -> str:
+    return "game" if len(set(games.values())) < len(games) else "conversation"
 
 
 def _by_measure(
@@ -160,13 +165,13 @@ def outcome(measure: Outcome, values: Values, origin: Origin, games: Mapping[int
             "difference_ci95": _stretched(contrast.interval if contrast else None, scale),
             "p_value": contrast.p_value if contrast else None,
             "method": contrast.method if contrast else None,
-            "note": "" if alone or not contrast else few_clusters(contrast.clusters, "conversations", FEW_BRANCHED),
+            "note": "" if alone or not contrast else few_clusters(contrast.clusters, *FEW[_unit(games)]),
         }
     return data
 
 
-FEW_BRANCHED = 40
-"""conversations: with fewer, a rare large effect is often missed"""
+FEW: Mapping[str, tuple[Any, ...]] = {"game": ("games",), "conversation": ("conversations", 40)}
+"""by unit: with fewer than 40 conversations a rare large effect is often missed, and intervals are too narrow"""
 
 
 def _means(complete: Values, arm: Arm) -> list[float]:
@@ -287,7 +292,8 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
             "branch many conversations, with five redraws of each."
         )
     else:
-        yield "The unit is the conversation: each gives one mean an arm, and the interval is over conversations."
+        unit = branch["unit"]
+        yield f"The unit is the {unit}: each conversation gives one mean an arm, and the interval is over {unit}s."
     if branch["outcomes"] and branch["say"] is not None:
         judged = all(entry["unit"] != "%" for entry in branch["outcomes"])
         counts = "the judge hears the whole talk" if judged else "what counts is what follows it"

@@ -20,6 +20,7 @@ from tidepool.engine.inference.effects import (
     OutcomeTable,
     cell_mean,
     effect,
+    estimand_of,
     in_direction,
     tables_of,
 )
@@ -155,7 +156,7 @@ def tested(factors: Factors, tables: Mapping[str, OutcomeTable], stated: Sequenc
             "outcome": item.outcome.name,
             "contrast": str(item.contrast),
             "direction": item.direction,
-            **_effect_fields(seen, item.outcome),
+            **_effect_fields(seen, tables[item.outcome.name]),
             "p_value": p_value,
             "p_value_holm": None if p_value is None else corrected,
             "verdict": _verdict(item, seen, None if p_value is None else corrected),
@@ -191,7 +192,7 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
             {
                 "contrast": item.name,
                 "kind": item.kind,
-                **_effect_fields(item, outcome),
+                **_effect_fields(item, table),
                 "p_value": item.p_value,
             }
             for item in effects
@@ -219,9 +220,11 @@ def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _effect_fields(measured: Effect | None, outcome: Outcome) -> dict[str, Any]:
+def _effect_fields(measured: Effect | None, table: OutcomeTable) -> dict[str, Any]:
+    outcome = table.outcome
     if measured is None:
-        return {"difference": None, "difference_ci95": None, "units": None, "number": 0, "left_out": 0}
+        nothing = {"difference": None, "difference_ci95": None, "units": None, "number": 0, "left_out": 0}
+        return {**nothing, "estimand": estimand_of(table)}
     return {
         "difference": None if measured.difference is None else measured.difference * outcome.scale,
         "difference_ci95": _scaled(measured.interval, outcome.scale),

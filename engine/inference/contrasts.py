@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from tidepool.engine.inference.distributions import normal_tail, student_tail
-from tidepool.engine.inference.grouped import Array, Grouped, counted, numbered, numpy, pair_codes
+from tidepool.engine.inference.grouped import Array, Grouped, counted, distinct_number, numbered, numpy, pair_codes
 from tidepool.engine.inference.intervals import (
     LEVEL,
     UNIT,
@@ -37,6 +37,8 @@ FEWEST_TESTED = 10
 """games, scenarios or entities that values share, problems or queries: fewer have an interval, but no test"""
 RELIABLE_FROM = 20
 """of the same: with fewer, intervals cover too rarely where a few differ much from the others"""
+IN_EVERY_ONE = "no verdict: one entity is in every conversation"
+"""so nothing is left without it"""
 _NOTHING = 1e-9
 
 
@@ -48,6 +50,7 @@ class Contrast:
     """of no difference; None where clusters are too few for a test"""
     method: str
     clusters: int
+    """of two arms, those of the arm that has fewer"""
 
     def as_json(self) -> dict[str, Any]:
         ends = self.interval and list(self.interval)
@@ -156,10 +159,12 @@ class Arms:
         if not self.clusterings:
             variance, freedom = _independent(self, rest)
             return student("CR2", len(values), difference, variance, freedom)
-        variance, freedom, clusters = _clustered(self, rest)
+        variance, freedom = _clustered(self, rest)
         if math.sqrt(variance) < _NOTHING:
             return _rate_against_rate(self, values, bounds)
-        return student("clusters", clusters, difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
+        fewest = min(distinct_number(way[rows]) for way in self.clusterings for rows in (self.first, ~self.first))
+        freedom = freedom if fewest > 1 else 0.0
+        return student("clusters", fewest, difference, variance, freedom, tested=fewest >= FEWEST_TESTED)
 
     @cached_property
     def kinds(self) -> tuple[Array, Array, Array, Array]:
@@ -185,8 +190,8 @@ def _independent(arms: Arms, rest: Array) -> tuple[float, float]:
     return variance, trace**2 / trace_squared if trace_squared else 0.0
 
 
-def _clustered(arms: Arms, rest: Array) -> tuple[float, float, int]:
-    """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
+def _clustered(arms: Arms, rest: Array) -> tuple[float, float]:
+    """Variance and degrees of freedom by the sums of clusters: of each what is left, enlarged by what it weighs itself."""
     variances, freedom, clusters = [], [], []
     crossed = [pair_codes(*arms.clusterings)] if len(arms.clusterings) == 2 else []
     for labels in (*arms.clusterings, *crossed):
@@ -200,10 +205,9 @@ def _clustered(arms: Arms, rest: Array) -> tuple[float, float, int]:
         freedom.append(1 / max(weight_sum, weight_sum + float(adjusted.sum() ** 2 - (adjusted**2).sum())))
         clusters.append(len(weight))
     if len(variances) == 1:
-        return variances[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
-    fewest = min(clusters[:2])
+        return variances[0], freedom[0]
     first, second, both = variances
-    return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
+    return max(first + second - both, first, second), min(*freedom[:2], min(clusters[:2]) - 1)
 
 
 def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:

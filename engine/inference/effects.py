@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tidepool.engine.inference.contrasts import (
+    IN_EVERY_ONE,
     Contrast,
     few_clusters,
     matched,
@@ -119,7 +120,8 @@ class _Talks:
         codes: dict[str, int] = {}
         names: dict[str, int] = {}
         size = max((len(talk.members) for batch in batches for talk in batch.values.talks), default=0)
-        self.members = numpy.full((len(rows), size), -1) if size else None
+        sampled = size > 0 or any(batch.values.sampled for batch in batches)
+        self.members = numpy.full((len(rows), size), -1) if sampled else None
         for batch, places in zip(batches, self._places, strict=True):
             talks, column = batch.values.talks, columns[batch.cell]
             self.scenario[places] = [talk.scenario for talk in talks]
@@ -204,10 +206,10 @@ class CellMean:
     talks: int
     """or batches, of an outcome that is one number a batch"""
     missing: int
-    """blocks without a value: failed here, or not planned or not begun"""
+    """blocks of the cell without a value: failed, or not measured"""
     mean: float | None
     interval: Interval | None
-    estimand: str = ""
+    estimand: str
 
 
 def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
@@ -260,19 +262,22 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     units, clusters = _clusters(table, complete, table.columns(list(weighing.weights)))
     low, high = table.outcome.bounds
     most = (high - low) * sum(map(abs, weighing.weights.values())) / 2
+    nothing = "no verdict: nothing varies"
     if units == "entities" and table.members is not None and len(differences):
         contrast: Contrast | None = over_members(differences, table.members[complete])
+        if len(differences) in (times for _, times in parts_of(differences, table.members[complete])):
+            nothing = IN_EVERY_ONE
     else:
         contrast = matched(differences, clusters, most)
     if contrast is None:
         return _effect(weighing, units, 0, left_out, None, NOTHING)
     note = few_clusters(contrast.clusters, units) if units == "entities" or clusters else ""
-    if contrast.p_value is None and not note:
-        note = "no verdict: nothing varies"
+    if contrast.p_value is None and not note.startswith("no verdict"):
+        note = nothing
     return _effect(weighing, units, contrast.clusters, left_out, contrast, note)
 
 
-def _clusters(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
+def _clusters(table: OutcomeTable, rows: Array | slice, columns: list[int] | slice) -> tuple[Units, list[Array]]:
     """By what blocks are clustered; by nothing where each is independent, or where they share entities."""
     if table.members is not None:
         if not table.outcome.about:
@@ -310,16 +315,25 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
     (column,) = table.columns([cell])
     values = table.values[:, column]
     rows = ~numpy.isnan(values)
-    missing = int((~rows & table.played).sum())
+    missing = int((~rows & table.played & (table.game[:, column] >= 0)).sum())
     present = values[rows]
+    estimand = estimand_of(table, rows, [column])
     if not len(present):
-        return CellMean(cell, 0, missing, None, None)
+        return CellMean(cell, 0, missing, None, None, estimand)
     mean = float(present.mean())
     if not table.outcome.per_talk:
         interval = _cut(of_mean(present.tolist()), table.outcome.bounds)
-        return CellMean(cell, len(present), missing, mean, interval, SPEAKS_OF["replicates"])
-    units, _ = _clusters(table, rows, [column])
-    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present), SPEAKS_OF[units])
+        return CellMean(cell, len(present), missing, mean, interval, estimand)
+    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present), estimand)
+
+
+ALL = slice(None)
+
+
+def estimand_of(table: OutcomeTable, rows: Array | slice = ALL, columns: list[int] | slice = ALL) -> str:
+    """What a figure of these blocks and columns is about."""
+    units = _clusters(table, rows, columns)[0] if table.outcome.per_talk else "replicates"
+    return SPEAKS_OF[units]
 
 
 def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> Interval | None:

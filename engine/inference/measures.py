@@ -66,6 +66,8 @@ class BatchValues:
     """outcomes that are one number a batch"""
     linked: bool = False
     """the talks of a game hang together, by memory or by what is kept"""
+    sampled: bool = False
+    """conversations share who was sampled, such as entities"""
 
 
 class PlannedValues(NamedTuple):
@@ -86,6 +88,10 @@ class PlannedRivals(NamedTuple):
     """both are in one talk (`correlation`), face the same problem (`matched`), or never meet (empty)"""
     tests: int = 1
     """of the family that the report corrects, of which this is one"""
+    games: int = 0
+    """that link their talks; 0: none is linked"""
+    scenarios: int = 0
+    """that repeat, of those that tell of either"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tidepool.engine.inference.contrasts import FEWEST_TESTED
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, IN_EVERY_ONE
 from tidepool.engine.inference.distributions import normal_tail, root
 from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES, Direction
 from tidepool.engine.inference.intervals import LEVEL, UNIT, Interval, quantile, wilson
@@ -92,7 +92,9 @@ class Layout:
     def too_few(self) -> str:
         """Why there will be no verdict; empty where there will be one."""
         fewest = FEWEST_REPLICATES if self.replicates else FEWEST_TESTED if self.counted else 2
-        return f"no verdict: {self.clusters:,.0f} of {fewest} {self.units}" if self.clusters < fewest else ""
+        if self.clusters < fewest:
+            return f"no verdict: {self.clusters:,.0f} of {fewest} {self.units}"
+        return IN_EVERY_ONE if math.isinf(self.noise_factor) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,7 @@ def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float |
         return None
     variance, reach = mean_variance(world, layout), quantile(freedom, LEVEL)
     scale = bounds[1] - bounds[0]
-    if layout.replicates or not math.isfinite(scale):
+    if layout.replicates or not math.isfinite(scale) or not variance:
         return reach * math.sqrt(variance)
     share = 0.5 if world.rate is None else world.rate
     low, high = wilson(share, share * (1 - share) / (variance / scale**2), reach)
@@ -179,7 +181,7 @@ def power(world: World, comparison: Comparison, difference: float) -> float:
     layout = comparison.layout
     arms = 1 if comparison.alike or layout.entities else len(comparison.weights)
     freedom = (layout.clusters - 1) * (1 if layout.replicates else arms)
-    if layout.too_few or freedom < 1 or math.isinf(layout.noise_factor):
+    if layout.too_few or freedom < 1:
         return 0.0
     noise, reaction = contrast_variance(world, comparison, difference)
     error, estimated = math.sqrt(noise + reaction), math.sqrt(layout.noise_factor * noise + reaction)

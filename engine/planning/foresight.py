@@ -108,6 +108,8 @@ def _of_batch(config: FrozenConfig) -> Forecast | None:
             layout=replace(
                 layout := _layout([batch], outcomes[item.outcome]),
                 talks=item.number,
+                games=item.games,
+                scenarios=item.scenarios,
                 each=layout.each if item.alike else 1.0,
                 entities=0,
             ),
@@ -222,7 +224,7 @@ class Sizing:
 
     def needed(self, comparison: Comparison, world: World, difference: float) -> dict[str, Any]:
         """The values to `set` and what such a study takes; a `note` where none is enough."""
-        layout, place = comparison.layout, self._base.comparisons.index(comparison)
+        layout, nothing = comparison.layout, replace(comparison, layout=Layout(talks=0))
         sizes = {REPLICATES: layout.replicates} if layout.replicates else self._base.sizes
         if not sizes:
             return _answer("no key of the config makes it larger")
@@ -242,12 +244,16 @@ class Sizing:
             for _ in range(_TRIES):  # whole games and rounds may take a little more than the formula
                 grown = {key: max(1, math.ceil(value * size / first)) for key, value in sizes.items()}
                 larger, plan = self._planned(grown)
-                if power(world, larger.comparisons[place], difference) >= WANTED - _NEAR:
+                alike = (
+                    one for one in larger.comparisons if replace(comparison, layout=one.layout, tests=one.tests) == one
+                )
+                found = next(alike, nothing)
+                if power(world, found, difference) >= WANTED - _NEAR:
                     return _answer("", grown, plan)
                 size += max(1, size // 100)
         except TidepoolError as error:
             return _answer(f"a study of that size cannot be run: {error}", grown)
-        return _answer(f"the data have too few {layout.called}")
+        return _answer(found.layout.too_few or f"the data have too few {layout.called}")
 
     def _planned(self, sizes: Mapping[str, int]) -> tuple[Forecast, dict[str, Any]]:
         key = tuple(sizes.values())
@@ -270,7 +276,10 @@ def _resized(comparison: Comparison, by: float) -> Comparison:
     layout = comparison.layout
     if layout.replicates:
         return replace(comparison, layout=replace(layout, replicates=round(layout.replicates * by)))
-    return replace(comparison, layout=replace(layout, talks=layout.talks * by, games=layout.games * by))
+    # as long as each talk has a scenario of its own, more talks bring more scenarios
+    scenarios = round(layout.scenarios * by) if layout.scenarios > layout.talks - 1 else layout.scenarios
+    grown = replace(layout, talks=layout.talks * by, games=layout.games * by, scenarios=scenarios)
+    return replace(comparison, layout=grown)
 
 
 # -- as JSON ----------------------------------------------------------------------------------------------------------

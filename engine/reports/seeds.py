@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, Contrast, of_mean, paired_by_seed, seeds_in_words
+from tidepool.engine.inference.effects import SPEAKS_OF
 from tidepool.engine.inference.significance import corrected
 from tidepool.engine.reports.blocks import (
     Block,
@@ -145,7 +146,8 @@ def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) 
     for (row, contrast), p_value in zip(pairs, adjusted, strict=True):
         missing = max(0, SEEDS_FOR_A_VERDICT - contrast.clusters)
         verdict = FLATTERED if p_value is None and not missing else seeds_in_words(contrast, p_value)
-        yield {**row, **contrast.as_json(), "p_value_holm": p_value, "seeds_missing": missing, "verdict": verdict}
+        row |= {**contrast.as_json(), "p_value_holm": p_value, "seeds_missing": missing, "verdict": verdict}
+        yield {**row, "estimand": SPEAKS_OF["replicates"], "note": verdict if p_value is None else ""}
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:

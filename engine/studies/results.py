@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import matched, stratified
-from tidepool.engine.inference.effects import CellBatch, CellMean, cell_mean, tables_of
+from tidepool.engine.inference.contrasts import few_clusters, matched, stratified
+from tidepool.engine.inference.effects import SPEAKS_OF, CellBatch, CellMean, cell_mean, tables_of
 from tidepool.engine.inference.grouped import numpy, places_in
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
@@ -137,7 +137,7 @@ def values_by_talk(
         for name, column in by_talk.items():
             known = [value for value in values.get(name, ()) if value is not None]
             column.append(fmean(known) if known and len(known) == len(values[name]) else None)
-    return BatchValues(talks=talks, by_talk=by_talk, linked=linked)
+    return BatchValues(talks=talks, by_talk=by_talk, linked=linked, sampled=sampled)
 
 
 def _place(label: object) -> int:
@@ -193,15 +193,17 @@ def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> di
         gaps = numpy.array([known[0][unit][0] - known[1][unit][0] for unit in both])
         arm = 1 if second.linked and not first.linked else 0
         ways = _clusterings([(arm, known[arm][unit][1]) for unit in both], batches)
-        contrast = matched(gaps, ways, measure.bounds[1] - measure.bounds[0])
+        contrast = matched(gaps, list(ways.values()), measure.bounds[1] - measure.bounds[0])
     else:
         units = [(arm, *one) for arm, values in enumerate(known) for one in values.values()]
         values = numpy.array([value for _, value, _ in units])
         group = numpy.array([arm == 0 for arm, _, _ in units])
         ways = _clusterings([(arm, talk) for arm, _, talk in units], batches)
-        contrast = stratified(group, values, numpy.zeros(len(values), dtype=int), ways, measure.bounds)
+        strata = numpy.zeros(len(values), dtype=int)
+        contrast = stratified(group, values, strata, list(ways.values()), measure.bounds)
     if contrast is None:
         return None
+    clusters = " and ".join(ways)
     return {
         "paired": paired,
         "units": len(both) if paired else [len(one) for one in known],
@@ -209,21 +211,21 @@ def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> di
         "difference": contrast.difference * measure.scale,
         "difference_ci95": contrast.interval and [end * measure.scale for end in contrast.interval],
         "p_value": contrast.p_value,
+        "estimand": SPEAKS_OF[clusters or "talks"],
+        "note": few_clusters(contrast.clusters, clusters) if ways else "",
     }
 
 
-def _clusterings(units: Sequence[tuple[int, Talk]], batches: Sequence[BatchValues]) -> list[Any]:
+def _clusterings(units: Sequence[tuple[int, Talk]], batches: Sequence[BatchValues]) -> dict[str, Any]:
     """By game, where memory or kept secrets link its units; by scenario, where scenarios repeat."""
-    ways = []
+    ways = {}
     if any(batch.linked for batch in batches):
-        ways.append(
-            places_in(
-                {}, [(arm, "game", talk.game) if batches[arm].linked else (arm, talk.number) for arm, talk in units]
-            )
+        ways["games"] = places_in(
+            {}, [(arm, "game", talk.game) if batches[arm].linked else (arm, talk.number) for arm, talk in units]
         )
     scenarios = numpy.array([talk.scenario for _, talk in units], dtype=int)
     if 1 < len(set(scenarios.tolist()) - {0}) < len({talk.number for _, talk in units}):
-        ways.append(scenarios)
+        ways["scenarios"] = scenarios
     return ways
 
 

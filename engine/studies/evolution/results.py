@@ -11,7 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, SIGNIFICANT, TOO_FEW_PAIRS, Contrast, stratified
+from tidepool.engine.inference.contrasts import (
+    FEWEST_TESTED,
+    SIGNIFICANT,
+    TOO_FEW_PAIRS,
+    Contrast,
+    few_clusters,
+    stratified,
+)
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, in_percent
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
@@ -77,6 +84,7 @@ UNCLEAR = (
     "On held-out problems it was left out as neither right nor wrong, and the accuracy has bounds for all such replies wrong and right; "
     "a verdict was given only where they could not reverse it."
 )
+ESTIMAND = "these prompts on problems like these"
 ONE_RUN = "One run says little about the strategy that found these prompts: compare runs over several seeds."
 
 
@@ -104,7 +112,7 @@ class EvolutionResults(Results):
         return evolution_statistics(connection, batch["number"], config.sections["evolution"]).as_json()
 
     def estimand(self, statistics: Statistics) -> str:
-        return "these prompts on problems like these"
+        return ESTIMAND
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         if not statistics["generations"]:
@@ -452,6 +460,8 @@ def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None) -> di
         "paired": paired,
         "problems": contrast.clusters if paired else list(map(len, answered)),
         **contrast.as_json(),
+        "estimand": ESTIMAND,
+        "note": few_clusters(contrast.clusters if paired else min(map(len, answered)), "problems"),
     }
 
 

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, TOO_FEW_PAIRS, compared_in_words, of_pairs
+from tidepool.engine.inference.contrasts import (
+    SEEDS_FOR_A_VERDICT,
+    TOO_FEW_PAIRS,
+    compared_in_words,
+    few_clusters,
+    of_pairs,
+)
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, number
@@ -68,6 +74,7 @@ HELD_OUT = (
     "family (Holm, 1979). They describe these policies on queries like these. The best constant operator was picked on these very queries, "
     "which favours it: where it was ahead, its p-value was multiplied by the number of operators."
 )
+ESTIMAND = "these policies on queries like these"
 CURVES = "Rewards while learning are smoothed exponentially (0.3 of the newest update)."
 
 
@@ -88,7 +95,7 @@ class MutationResults(Results):
         return mutation_statistics(connection, batch["number"], config.sections["mutation"]).as_json()
 
     def estimand(self, statistics: Statistics) -> str:
-        return "these policies on queries like these"
+        return ESTIMAND
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         stats = MutationStatistics.from_json(statistics)
@@ -347,4 +354,5 @@ def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[st
     gain = of_pairs(numpy.array([first[query] - second[query] for query in first if query in second]))
     if gain is None or gain.clusters < 2:
         return None
-    return {"paired": True, "queries": gain.clusters, **gain.as_json()}
+    note = few_clusters(gain.clusters, "queries")
+    return {"paired": True, "queries": gain.clusters, **gain.as_json(), "estimand": ESTIMAND, "note": note}

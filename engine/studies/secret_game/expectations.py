@@ -7,9 +7,10 @@ random.
 
 import math
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import chain, islice, pairwise
+from itertools import chain, combinations, islice, pairwise
 
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.errors import UsageError
@@ -23,7 +24,7 @@ from tidepool.engine.runtime.stop_rules import (
 )
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.contrasts import MOST_COMPARED
-from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
+from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule, tally_of
 from tidepool.engine.studies.secret_game.scoring import MEASURES
 from tidepool.engine.studies.secret_game.sides import Clustering, SideColumns, SideOutcome
 from tidepool.storage.queries.conversations import outcomes_between
@@ -32,15 +33,17 @@ from tidepool.storage.queries.conversations import outcomes_between
 def planned(config: FrozenConfig) -> PlannedBatch:
     schedule, settings, linked = schedule_of(config), settings_of(config), Cast.of(config).linked
     games = -(-schedule.total_rounds // schedule.rounds) if schedule.rounds else schedule.games
+    games = max(1, min(games, schedule.total_rounds))
     scenarios = min(len(settings.scenarios), schedule.total_rounds)
+    repeated = scenarios if 1 < scenarios < schedule.total else 0
     return PlannedBatch(
         counted="talks",
         outcomes=_numbers(schedule),
         sizes=_sizes(schedule, linked=linked),
-        rivals=tuple(_rivals(schedule)),
-        games=max(1, min(games, schedule.total_rounds)),
+        rivals=tuple(_rivals(schedule, games if linked else 0, repeated and len(settings.scenarios))),
+        games=games,
         linked=linked,
-        scenarios=scenarios if 1 < scenarios < schedule.total else 0,
+        scenarios=repeated,
     )
 
 
@@ -63,17 +66,46 @@ def _sizes(schedule: Schedule, *, linked: bool) -> dict[str, int]:
     return whole | ({"secret_game.games": schedule.games} if linked and not schedule.rounds else {})
 
 
-def _rivals(schedule: Schedule) -> Iterator[PlannedRivals]:
-    """Two agents of as many: every two meet equally often. The report corrects over all pairs: score and revealed head to head,
-    and with three or more agents these and obtained against third agents."""
+def _rivals(schedule: Schedule, games: int, scenarios: int) -> Iterator[PlannedRivals]:
+    """Two agents of as many: every two meet equally often, and the pair with the fewest games or scenarios counts. The report
+    corrects over all pairs: score and revealed head to head, and these and obtained against third agents. `games` that link
+    their talks, and `scenarios` that repeat; 0: none."""
     size = len(schedule.agents)
-    tests = math.comb(min(size, MOST_COMPARED), 2) * (5 if size > 2 else 2)
     ordered = schedule.pairing == "ordered"
     met = 2 * schedule.total / (size**2 if ordered else size * (size - 1))
-    if size > 1:
-        yield PlannedRivals("two agents, head to head", "revealed", met, "correlation", tests)
-    if size > 2:
-        yield PlannedRivals("two agents, against third agents", "revealed", met * (size - 2), "", tests)
+    heads, thirds = _clusters_by_pair(schedule, games, scenarios)
+    tests = 2 * len(heads) + 3 * len(thirds)
+    for words, talks, alike, pairs in (
+        ("two agents, head to head", met, "correlation", heads),
+        ("two agents, against third agents", met * (size - 2), "", thirds),
+    ):
+        if pairs:
+            yield PlannedRivals(words, "revealed", talks, alike, tests, *map(min, zip(*pairs, strict=True)))
+
+
+def _clusters_by_pair(schedule: Schedule, games: int, scenarios: int) -> tuple[list[tuple[int, int]], ...]:
+    """By pair, in how many games and scenarios the two met, and in how many both met third agents from the same side with the
+    same scenario; pairs without any are left out. Counted on the first conversations of a large plan."""
+    if schedule.total > COUNTED and len(schedule.agents) > MOST_COMPARED:  # the first ones hold too few of a pair
+        return ([(games, scenarios)] * math.comb(MOST_COMPARED, 2),) * 2
+    met: defaultdict[str, set[tuple[str, bool, int | None, int]]] = defaultdict(set)
+    for one in islice(schedule.meetings(), COUNTED):
+        met[one.opener].add((one.partner, True, one.scenario_of(scenarios), one.game))
+        met[one.partner].add((one.opener, False, one.scenario_of(scenarios), one.game))
+    strata = {name: {row[:3] for row in met[name]} for name in schedule.agents}
+    by_claim: tuple[list[tuple[int, int]], ...] = ([], [])
+    scale = max(1.0, schedule.total / COUNTED)
+    for pair in combinations(schedule.agents[:MOST_COMPARED], 2):
+        head = [[row for row in met[pair[0]] if row[0] == pair[1]]]
+        third = [
+            [row for row in met[one] if row[:3] in strata[other] and row[0] not in pair]
+            for one, other in (pair, pair[::-1])
+        ]
+        for found, arms in zip(by_claim, (head, third), strict=True):
+            if all(arms):
+                fewest = min(len({row[3] for row in arm}) for arm in arms)
+                found.append((min(games, round(scale * fewest)), scenarios and len({row[2] for row in arms[0]})))
+    return by_claim
 
 
 def watch_game(config: FrozenConfig) -> "WatchedGame":

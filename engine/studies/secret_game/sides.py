@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.inference.contrasts import RELIABLE_FROM, few_clusters
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters
 from tidepool.engine.inference.effects import FEW_TALKS
 from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
 from tidepool.engine.inference.intervals import UNIT, Interval, Rate, rates_of
@@ -179,16 +179,16 @@ class Clustering:
     def by_talk(self) -> bool:
         return not (self.linked or self.by_scenario)
 
+    @property
+    def nouns(self) -> list[str]:
+        """of the clusters, where they are no talks"""
+        return ["games"] * self.linked + ["scenarios"] * self.by_scenario
+
     @cached_property
     def ways(self) -> tuple[Array, ...]:
         ways = [self.sides.game] if self.linked else []
         ways += [self.sides.scenario] if self.by_scenario else []
         return tuple(ways) or (self.sides.talk,)
-
-    @property
-    def fewest(self) -> int:
-        """clusters, of the way with fewest"""
-        return min(distinct_number(way) for way in self.ways)
 
     def grouped(self, groups: Array, size: int, rows: Array | slice = slice(None)) -> Grouped:
         """`groups` are of all sides; only `rows` of them count."""
@@ -227,8 +227,7 @@ class Clustering:
     @property
     def inference(self) -> dict[str, Any]:
         """What the intervals speak of, and how many independent pieces they rest on."""
-        words = [word for word, true in (("games", self.linked), ("scenarios", self.by_scenario)) if true]
-        clusters = " and ".join(words) or "talks"
+        clusters = " and ".join(self.nouns) or "talks"
         within = "these scenarios" if self.scenarios and not self.by_scenario else f"{clusters} like these"
         return {
             "clusters": clusters,
@@ -249,10 +248,15 @@ class Clustering:
             return "one scenario: the intervals speak of it alone; other scenarios may differ."
         if self.by_talk:
             return None
-        noun = "games" if self.linked and self.fewest == self.games else "scenarios"
-        return few_clusters(self.fewest, noun) or few_clusters(self._fewest_of_pair(), f"{noun} for a pair") or None
+        number, noun = min((distinct_number(way), noun) for way, noun in zip(self.ways, self.nouns, strict=True))
+        of_all = few_clusters(number, noun)
+        if number < FEWEST_TESTED:
+            return of_all
+        fewest, of_one = self._fewest_of_pair()
+        return (fewest >= FEWEST_TESTED and of_all) or few_clusters(fewest, of_one) or None
 
-    def _fewest_of_pair(self) -> int:
+    def _fewest_of_pair(self) -> tuple[int, str]:
         """Clusters of the pair that has fewest: where scenarios go round with the pairs, each pair meets some of them only."""
         distinct = [numpy.unique(pair_codes(self.sides.pair, way)) // (int(way.max()) + 1) for way in self.ways]
-        return min((int(numpy.unique(pairs, return_counts=True)[1].min()) for pairs in distinct), default=RELIABLE_FROM)
+        numbers = (int(numpy.unique(pairs, return_counts=True)[1].min()) for pairs in distinct)
+        return min((number, f"{noun} for a pair") for number, noun in zip(numbers, self.nouns, strict=True))

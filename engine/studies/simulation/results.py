@@ -14,6 +14,7 @@ from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.entities import stored_entity
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters, student
+from tidepool.engine.inference.effects import SPEAKS_OF
 from tidepool.engine.inference.intervals import jackknife_variance
 from tidepool.engine.inference.measures import UNBOUNDED, BatchValues, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
@@ -157,6 +158,7 @@ def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:
         "paired": True,
         "entities": len(both),
         **contrast.as_json(),
+        "estimand": SPEAKS_OF["entities"],
         "method": "jackknife over entities, each left out with all its talks",
         "note": few_clusters(len(both), "entities"),
     }

@@ -97,6 +97,14 @@ def test_two_entities_have_no_verdict() -> None:
     assert found.p_value is None and found.note.startswith("no verdict: 2 of at least 10 entities")
 
 
+@pytest.mark.parametrize("entities", [12, 22])
+def test_an_entity_that_is_in_every_conversation_leaves_no_verdict(entities: int) -> None:
+    table = table_of(TWO, [[drawn_values(30), drawn_values(30, 1)]])
+    members = numpy.array([[0, 1 + number % (entities - 1)] for number in range(30)])
+    found = effect(replace(table, members=members), asked("a: 1 - 0", TWO))
+    assert found.interval is found.p_value is None and found.note == "no verdict: one entity is in every conversation"
+
+
 def test_games_of_several_replicates_are_different_games() -> None:
     replicates = [[drawn_values(4, seed), drawn_values(4, seed + 50)] for seed in range(10)]
     found = effect(table_of(TWO, replicates, talks_in_game=4), asked("a: 1 - 0", TWO))
@@ -123,6 +131,10 @@ def test_a_level_that_says_how_many_are_drawn_makes_replicates_the_units() -> No
     counted = Factors((Factor("a", ("0", "1"), frozenset({"secret_game.num_interactions"})),))
     found = effect(table_of(counted, [[drawn_values(25), drawn_values(25, 1)]] * 2), asked("a: 1 - 0", counted))
     assert (found.units, found.number) == ("replicates", 2)
+    shorter = table_of(counted, [[[1.0, None], [1.0, 2.0, 3.0, 4.0]]])
+    assert [cell_mean(shorter, cell).missing for cell in counted.cells] == [1, 0], (
+        "what was never planned is not missing"
+    )
 
 
 @pytest.mark.parametrize(("number", "note"), [(5, "too few for a verdict: 5 of 6 replicates"), (6, "")])

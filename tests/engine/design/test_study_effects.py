@@ -36,6 +36,12 @@ def tables(plain: Sequence[float], firm: Sequence[float]) -> dict[str, Any]:
     return tables_of([REVEALED], cells, batches)
 
 
+def lone(plain: Sequence[float]) -> Any:
+    """As if the other cell were deleted."""
+    batch = CellBatch(("plain",), 1, BatchValues(talks=[Talk(0)], by_talk={"revealed": plain[:1]}))
+    return tables_of([REVEALED], [("plain",)], [batch])["revealed"]
+
+
 OPEN, CLOSED = [1.0, 0.5, 1.0, 0.0, 0.5] * 8, [0.0, 0.5, 0.0, 0.0, 0.5] * 8
 
 
@@ -62,6 +68,8 @@ def test_an_effect_the_other_way_is_no_finding_however_large() -> None:
     found = design_statistics(design_of(FIRMNESS, [STATED]), tables(CLOSED, OPEN))
     assert found["hypotheses"][0]["verdict"] == "not found: it points the other way"
     assert found["hypotheses"][0]["p_value"] > 0.99
+    (lost,) = design_statistics(design_of(FIRMNESS, [STATED]), {"revealed": lone(OPEN)})["hypotheses"]
+    assert lost["estimand"] == "conversations like these" and lost["verdict"] == "no verdict: its cells are not there"
 
 
 def test_verdicts_on_a_part_of_a_study_are_told() -> None:
@@ -179,6 +187,8 @@ def test_a_study_that_has_just_begun_has_cells_and_nothing_to_compare(tmp_path: 
             cell_row(connection, "simulation", 1, level, {"simulation": {"judge": {"scale": [1, 5]}}})
     found = found_in(path)["outcomes"]["rating"]
     assert [(one["talks"], one["mean"]) for one in found["cells"]] == [(0, None), (0, None)]
+    assert {one["estimand"] for one in (*found["cells"], *found["effects"])} == {"entities like these"}
+    assert found["effects"][0]["units"] == "entities"
     assert found["effects"][0]["note"].startswith("nothing to compare") and study_blocks(found_in(path))
 
 

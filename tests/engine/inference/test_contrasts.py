@@ -50,6 +50,14 @@ def test_clusters_that_hold_whole_strata_have_cr2_errors() -> None:
     assert found.interval == pytest.approx((difference - reach, difference + reach))
 
 
+@pytest.mark.parametrize(("games", "tested"), [(1, False), (5, False), (9, False), (10, True)])
+def test_two_batches_are_tested_from_ten_games_of_each_on(games: int, tested: bool) -> None:
+    labels = numpy.where(ARM, numpy.cumsum(ARM) % games, 100 + numpy.cumsum(~ARM) % 12)
+    found = stratified(ARM, VALUES, numpy.zeros(SIZE, dtype=int), [labels])
+    assert found and (found.method, found.clusters, found.p_value is not None) == ("clusters", games, tested)
+    assert (found.interval is None) == (games == 1)
+
+
 def test_without_a_common_stratum_there_is_nothing_to_compare() -> None:
     assert stratified(ARM, VALUES, ARM.astype(int)) is None
 

@@ -58,16 +58,23 @@ def test_every_kind_tells_its_half_widths_by_what_its_report_counts(
     assert 0 < first["half_width"][0] < first["half_width"][2]
 
 
-@pytest.mark.parametrize(("agents", "tests"), [(2, 2), (3, 15), (4, 30)])
+@pytest.mark.parametrize(
+    ("agents", "scenarios", "tests", "note"),
+    [(2, 0, 2, ""), (3, 0, 15, ""), (4, 0, 30, ""), (4, 24, 12, "no verdict: 8 of 10 scenarios")],
+)
 def test_agents_are_planned_with_the_correction_over_all_comparisons_of_their_report(
-    agents: int, tests: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    agents: int, scenarios: int, tests: int, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Where scenarios go round with the pairs, a pair meets a third of 24, and never those in which another met the same agent."""
     config = tmp_path / "game.toml"
     text = '[batch]\nkind = "secret_game"\n[secret_game]\nnum_interactions = 60\nmessages_per_interaction = 2\n'
     for name, persona in [("Ada", "guarded"), ("Bob", "naive"), ("Cleo", "trusting"), ("Dion", "bargainer")][:agents]:
         text += f'[[agents]]\nname = "{name}"\nmodel = "simulated:{persona}"\nsecret = "word {name}"\n'
+    for number in range(scenarios):
+        text += f'[[secret_game.scenarios]]\nopener_secret = "word a{number}"\npartner_secret = "word b{number}"\n'
     config.write_text(text)
     found = told(capsys, tmp_path, str(config))["power"]["differences"]
+    assert note in {one["note"] for one in found if one["between"].startswith("two agents")}
     assert {one["tests"] for one in found if one["between"].startswith("two agents")} == {tests}
     assert {one["tests"] for one in found if one["between"].startswith("two batches")} == {1}
     asyncio.run(run_batch(load_config(config), tmp_path / "study.db"))

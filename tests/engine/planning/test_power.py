@@ -25,6 +25,12 @@ def test_a_half_width_is_that_of_half_as_many_talks_as_sides_that_are_alike() ->
     assert found == pytest.approx(1.96 * error, rel=0.01)
 
 
+@pytest.mark.parametrize("each", [2, 3])
+def test_values_that_cancel_within_a_talk_leave_no_width(each: int) -> None:
+    world, layout = World(rate=0.3, correlation=-1.0), Layout(talks=10, each=each)
+    assert (half_width(world, layout), smallest(world, two(layout))) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize(("rate", "difference"), [(0.1, 0.05), (0.3, 0.1), (0.5, 0.1)])
 def test_as_many_talks_an_arm_as_the_formula_asks_for_have_eighty_per_cent(rate: float, difference: float) -> None:
     spread = sum(p * (1 - p) for p in (rate, rate + difference)) * 1.3 / 2
@@ -92,6 +98,7 @@ def test_fewer_than_ten_clusters_have_no_verdict(counted: str) -> None:
 def test_entities_that_are_in_every_conversation_have_neither_interval_nor_verdict() -> None:
     layout = Layout(talks=100, each=12, entities=12)
     assert half_width(World(sd=1.0), layout, RATING.bounds) is None and power(World(sd=1.0), two(layout), 3.0) == 0
+    assert layout.too_few == "no verdict: one entity is in every conversation"
 
 
 def test_assumptions_are_stated_as_one_value_or_a_range() -> None:

@@ -221,7 +221,8 @@ def stratified(rows: pandas.DataFrame, unit: str, bounds: Interval = UNIT) -> Co
             return student(*_single_rows(values, design), unit, len(rows), "CR2")
         moments, freedom = _by_cluster(values, design, rows["cluster"])
         if moments[1] >= 1e-18:
-            return student(moments, freedom, unit, rows["cluster"].nunique(), "clusters")
+            number = int(rows.groupby("first")["cluster"].nunique().min())
+            return student(moments, freedom if number > 1 else 0.0, unit, number, "clusters")
     return _arms_joined(rows, unit, bounds)
 
 

@@ -64,9 +64,11 @@ async def test_a_game_whose_conversations_memory_links_is_paired_with_one_withou
         study.agents = [agent.model_copy(update={"memory": memory}) for agent in study.agents]
         study.games = 6
         ids.append((await run_batch(study, database))["batch_id"])
-    (difference,) = compare(database, ids)["differences"]
+    found = compare(database, ids)
+    (difference,) = found["differences"]
     assert (difference["paired"], difference["units"], difference["clusters"]) == (True, 60, 6)
-    assert difference["difference_ci95"] is not None
+    assert difference["difference_ci95"] is not None and difference["estimand"] == "games like these"
+    assert "no verdict: 6 of at least 10 games" in str(comparison_blocks(found["batches"], [difference])[-1])
 
 
 async def test_batches_of_other_lengths_are_two_samples(database: Path) -> None:

@@ -25,6 +25,7 @@ def test_the_same_problems_are_compared_one_by_one_and_missing_ones_left_out() -
     found = _compared(judged([1.0] * 10 + [None, 0.0]), judged([0.0] * 10 + [1.0, None]))
     assert found and found["paired"] and (found["problems"], found["difference"]) == (10, 1.0)
     assert found["p_value"] < 0.001 and found["difference_ci95"][0] > 0
+    assert found["note"].startswith("only 10 problems") and found["estimand"].endswith("problems like these")
 
 
 def test_other_problems_are_two_samples() -> None:

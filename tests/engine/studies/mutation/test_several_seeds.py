@@ -31,7 +31,8 @@ def test_with_eight_seeds_one_learner_may_beat_another_and_with_seven_it_may_not
     assert found["verdict"] == "better (p < 0.001)" and found["seeds_missing"] == 0
     (fewer,) = seed_differences([group("ppo", GOOD[:7]), group("bandit", POOR)], RUNS)
     assert fewer["p_value"] is None and fewer["difference_ci95"][0] > 0
-    assert fewer["verdict"] == "no verdict from 7 seeds: 1 more of each is needed"
+    assert fewer["verdict"] == fewer["note"] == "no verdict from 7 seeds: 1 more of each is needed"
+    assert (found["estimand"], found["note"]) == ("whole runs like these", "")
 
 
 def test_that_the_luckiest_operator_of_every_run_is_ahead_is_no_verdict() -> None:

@@ -81,6 +81,29 @@ def test_scenarios_that_repeat_are_what_counts():
     assert once["inference"]["clusters"] == "talks"
 
 
+@pytest.mark.parametrize(
+    ("games", "scenarios", "note"),
+    [
+        (9, 1, "no verdict: 9 of at least 10 games (below"),
+        (12, 1, "no verdict: 8 of at least 10 games for a pair (below"),
+        (18, 1, "only 18 games: below"),
+        (36, 24, "no verdict: 8 of at least 10 scenarios for a pair (below"),
+    ],
+)
+def test_the_pair_with_fewest_clusters_decides_whether_there_is_no_verdict(
+    games: int, scenarios: int, note: str
+) -> None:
+    """Each of three pairs meets in two thirds of the games, and in a third of the scenarios."""
+    pairs, met = [("Ada", "Bo"), ("Bo", "Cy"), ("Cy", "Ada")], 2 if scenarios == 1 else 3
+    played = [
+        side._replace(conversation_id=f"{game} {turn}", scenario=3 * (game % 8) + turn + 1 if scenarios > 1 else None)
+        for game in range(games)
+        for turn in range(met)
+        for side in rows((*pairs[(game * (met == 2) + turn) % 3], True, False), game=game + 1)
+    ]
+    assert analysed(played, None, GameDesign(linked=True))["inference"]["note"].startswith(note)
+
+
 def test_linked_games_that_share_scenarios_count_by_both() -> None:
     sides = random_rows(120, 12, 7)
     found = analysed(sides, None, GameDesign(linked=True))
