@@ -10,25 +10,31 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy
+
+from benchmarks.inference.judging import ALARMS, LEAST, Judged, per_cent, settled, settled_one
 from tests.support.solver_truth import true_accuracy
 from tidepool import Evolution
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.events import CallAnswered, Event
-from tidepool.engine.inference.contrasts import SIGNIFICANT, Contrast
+from tidepool.engine.inference.contrasts import SIGNIFICANT
 from tidepool.engine.run import run_batch
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.simulated.landscape import mends
 from tidepool.engine.studies.evolution.config import PresetName
+from tidepool.engine.studies.evolution.final_test import compare, held_out
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.records import by_problem_contrast
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.storage.states import StopCode
 
 FIRST_SEED = 830_000
@@ -185,20 +191,59 @@ SHARED = 0.8
 RIVALS = ((0.99, 0.95), (0.9, 0.8), (0.6, 0.6))
 
 
-def compared(first: int, tables: int = 2_000) -> Iterator[Measurement]:
+def compared(first: int) -> Iterator[Measurement]:
     """Two champions on the same held-out problems, as `compare` takes their difference."""
-    for problems in (150, 60):
-        for better, worse in RIVALS:
-            rng = Random(first)
-            found = [by_problem_contrast(*_scores(rng, problems, better, worse)) for _ in range(tables)]
-            inside = fmean(one is not None and _holds(one, better - worse) for one in found)
-            name, note = f"compare, {better:g} against {worse:g} on {problems} problems", f"{tables:,} tables"
-            yield at_least(f"{name}: 95 % interval covers the difference", 100 * inside, "%", 93, note)
-            if better == worse:
-                claims = fmean(
-                    one is not None and one.p_value is not None and one.p_value <= SIGNIFICANT for one in found
-                )
-                yield at_most(f"{name}: p of 0.05 or less", 100 * claims, "%", 6, note)
+    for problems, rivals in product((150, 60), RIVALS):
+        name = f"compare, {rivals[0]:g} against {rivals[1]:g} on {problems} problems"
+        yield from _promised(name, settled_one(partial(_compared, first, problems, *rivals)))
+
+
+def _compared(first: int, problems: int, better: float, worse: float, tables: int, seed: int) -> Judged:
+    rng = Random(first + seed)
+    found = [by_problem_contrast(*_scores(rng, problems, better, worse)) for _ in range(tables)]
+    held = [one is not None and _holds(one.interval or 2 * (one.difference,), better - worse) for one in found]
+    return _judged(held, None if better > worse else [one.p_value if one else None for one in found])
+
+
+GRADED = ((0.6, 0.6), (0.85, 0.7), (0.95, 0.95))
+"""where the scores of two prompts have their middle; at most 1"""
+
+
+def graded(first: int) -> Iterator[Measurement]:
+    """Scores from 0 to 1 in steps of a tenth, on problems that are hard for both prompts or for neither."""
+    for problems, middles in product((30, 60, 150), GRADED):
+        found = settled(partial(_graded, first, problems, middles))
+        for claim, one in found.items():
+            where = f"graded scores around {middles[0]:g} and {middles[1]:g}, {problems} problems"
+            yield from _promised(f"{where}, {claim}", one)
+
+
+def _graded(first: int, problems: int, middles: tuple[float, float], tables: int, seed: int) -> dict[str, Judged]:
+    rng = numpy.random.default_rng((first, seed))
+    hardness = rng.normal(0, 0.25, (tables, problems, 1))
+    scores = numpy.clip(numpy.round(middles + hardness + rng.normal(0, 0.15, (tables, problems, 2)), 1), 0, 1)
+    truth = scores.mean(axis=(0, 1)).tolist()
+    held, gained, chances = [], [], []
+    for table in scores.tolist():
+        replies = [[[Verdict("", True, score=score)] for score in one] for one in zip(*table, strict=True)]
+        held.append(_holds(held_out(replies[0]).ci95, truth[0]))
+        gain = compare(*replies)
+        gained.append(_holds(gain["difference_ci95"], 0.0 if middles[0] == middles[1] else truth[0] - truth[1]))
+        chances.append(gain["p_value"])
+    null = middles[0] == middles[1]
+    return {"a prompt": _judged(held), "the gain": _judged(gained, chances if null else None)}
+
+
+def _judged(held: list[bool], chances: list[float | None] | None = None) -> Judged:
+    found = None if chances is None else per_cent([one is not None and one <= SIGNIFICANT for one in chances])
+    return Judged(coverage=per_cent(held), alarms=found, tables=len(held))
+
+
+def _promised(name: str, found: Judged) -> Iterator[Measurement]:
+    note = f"{found.tables:,} tables"
+    yield at_least(f"{name}: 95 % interval covers", found.coverage or 0, "%", LEAST, note)
+    if found.alarms is not None:
+        yield at_most(f"{name}: p of 0.05 or less where nothing differs", found.alarms, "%", ALARMS, note)
 
 
 def _scores(rng: Random, problems: int, *accuracies: float) -> tuple[list[float], list[float]]:
@@ -214,13 +259,12 @@ def _or_own(rng: Random, luck: float) -> float:
     return luck if rng.random() < SHARED else rng.random()
 
 
-def _holds(contrast: Contrast, difference: float) -> bool:
-    low, high = contrast.interval or (contrast.difference, contrast.difference)
-    return low <= difference <= high
+def _holds(interval: Any, truth: float) -> bool:
+    return interval is not None and interval[0] - 1e-9 <= truth <= interval[1] + 1e-9
 
 
 def prove_truth() -> Iterator[Measurement]:
-    for place, part in enumerate((climbing, racing, coverage, flat, compared)):
+    for place, part in enumerate((climbing, racing, coverage, flat, compared, graded)):
         yield from part(FIRST_SEED + 10_000 * place)
 
 

@@ -8,94 +8,103 @@ import asyncio
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy
+from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
-from benchmarks.inference.claims import PANELS, Claim, Panel, claims, panel_claims
-from benchmarks.inference.worlds import WORLDS, Planted, World
+from benchmarks.inference.claims import (
+    BATCHES,
+    PANELS,
+    SCALE,
+    Claim,
+    Panel,
+    TwoBatches,
+    batch_claims,
+    claims,
+    first_batch,
+    panel_claims,
+)
+from benchmarks.inference.judging import ALARMS, LEAST, TABLES, Judged, per_cent, settled
+from benchmarks.inference.worlds import WORLDS, Planted, World, like, unlike
 from tidepool import SecretGame
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
+from tidepool.engine.results.report import drift as drift_words
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.secret_game.analysis import GameDesign, analyse_sides
 from tidepool.engine.studies.secret_game.config import Scenario
+from tidepool.engine.studies.secret_game.sides import Clustering
 
-TABLES = 2_000
-LEAST, ALARMS = 93.0, 6.0
-LEAST_OF_ONE, ALARMS_OF_ONE = 91.9, 7.1
-"""93 and 6 %, less and more two standard errors of 2,000 tables: the worst of hundreds of claims is the worst by chance too"""
 ENOUGH = 10
 """events, non-events and clusters expected, from which an interval that is too wide is reported"""
+RUNS = 2_000
+REPORTS = "reports with anything significant after Holm where nothing differs"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Judged):
     """Of one claim in one world."""
 
     world: str
     family: str
     key: str
-    coverage: float
     wide: float | None
     """coverage, with enough events, non-events and clusters"""
-    alarms: float | None
-    warned: bool
-    """the report warns that it rests on few clusters"""
 
     @property
     def name(self) -> str:
         return f"{self.world}: {self.key}"
 
 
-@dataclass(frozen=True)
-class Reports:
-    """Of a world in which agents or entities do not differ: in how many reports anything is significant after Holm."""
-
-    world: str
-    found: float
+Key = tuple[str, str]
+Subject = World | Panel | TwoBatches
 
 
-Judged = tuple[list[Verdict], Reports | None]
-
-
-def judged(world: World, tables: int = TABLES, seed: int = 1) -> Judged:
-    planted = Planted(world)
+def judged(subject: Subject, tables: int, seed: int) -> dict[Key, Verdict]:
     random = numpy.random.default_rng(seed)
+    gathered: dict[Key, list[Claim]] = defaultdict(list)
+    draw = _drawing(subject)
+    for _ in range(tables):
+        for claim in draw(random):
+            gathered[claim.family, claim.key].append(claim)
+    return {key: _verdict(subject.name, key, same, tables) for key, same in gathered.items()}
+
+
+def _drawing(subject: Subject) -> Callable[[Any], Iterable[Claim]]:
+    match subject:
+        case Panel():
+            return partial(panel_claims, subject)
+        case TwoBatches():
+            return batch_claims(subject)
+        case World():
+            return partial(_game_claims, Planted(subject))
+
+
+def _game_claims(planted: Planted, random: Any) -> Iterator[Claim]:
+    """Of one report."""
+    world = planted.world
     names = "ABCDEFGH"[: len(world.rates)]
     models = dict(zip(names, world.models or names, strict=True))
-    played = GameDesign(models, world.linked, judged=True, mode=world.mode)
-    gathered: dict[tuple[str, str], list[Claim]] = defaultdict(list)
-    found = 0
-    for _ in range(tables):
-        drawn, scenario = planted.draw(random)
-        lost = len(planted.pairs) - len(drawn) // 2
-        failed = {(names[0], names[1]): lost} if lost else None
-        report = analyse_sides(drawn, failed, played)
-        own = list(claims(planted, report, scenario))
-        found += _significant(own)
-        note = report["inference"]["note"] or ""
-        for claim in own:
-            of_pair = claim.family.startswith(("pairs", "sides of pairs", "head to head"))
-            warned = note if of_pair or "for a pair" not in note else ""
-            gathered[claim.family, claim.key].append(replace(claim, warned=warned))
-    alike = len(set(world.rates)) == 1 and not world.by_opponent and world.mode != "targeted"
-    return _verdicts(world.name, gathered), Reports(world.name, 100 * found / tables) if alike else None
+    drawn, scenario = planted.draw(random)
+    lost = len(planted.pairs) - len(drawn) // 2
+    failed = {(names[0], names[1]): lost} if lost else None
+    report = analyse_sides(drawn, failed, GameDesign(models, world.linked, judged=True, mode=world.mode))
+    own, note = list(claims(planted, report, scenario)), report["inference"]["note"] or ""
+    for claim in own:
+        of_pair = claim.family.startswith(("pairs", "sides of pairs", "head to head"))
+        yield replace(claim, warned=note if of_pair or "for a pair" not in note else "")
+    if len(set(world.rates)) == 1 and not world.by_opponent and world.mode != "targeted":
+        found = any(claim.p_holm is not None and claim.p_holm < 0.05 for claim in own)
+        yield Claim(REPORTS, "a report", 0.0, None, p_value=1.0 - found, null=True)
 
 
-def _significant(claims: list[Claim]) -> bool:
-    return any(claim.p_holm is not None and claim.p_holm < 0.05 for claim in claims)
-
-
-def _verdicts(name: str, gathered: dict[tuple[str, str], list[Claim]]) -> "list[Verdict]":
-    return [_verdict(name, family, key, same) for (family, key), same in gathered.items()]
-
-
-def _verdict(world: str, family: str, key: str, same: list[Claim]) -> Verdict:
+def _verdict(world: str, key: Key, same: list[Claim], tables: int) -> Verdict:
     covered: list[bool] = []
     enough: list[bool] = []
     middle = float(numpy.mean([claim.value for claim in same]))
@@ -105,60 +114,89 @@ def _verdict(world: str, family: str, key: str, same: list[Claim]) -> Verdict:
             hit = claim.interval[0] - 1e-9 <= truth <= claim.interval[1] + 1e-9
             covered.append(hit)
             expected = claim.count * truth / 100
-            if min(expected, claim.count - expected, claim.clusters) >= ENOUGH:
+            if not claim.count or min(expected, claim.count - expected, claim.clusters) >= ENOUGH:
                 enough.append(hit)
     tests = [claim.p_value < 0.05 for claim in same if claim.null and claim.p_value is not None]
-    return Verdict(
-        world,
-        family,
-        key,
-        100 * float(numpy.mean(covered)) if covered else 100.0,
-        100 * float(numpy.mean(enough)) if enough else None,
-        100 * float(numpy.mean(tests)) if tests else None,
-        all(claim.warned for claim in same),
-    )
-
-
-def panel_judged(panel: Panel, tables: int = TABLES, seed: int = 2) -> Judged:
-    random = numpy.random.default_rng(seed)
-    gathered: dict[tuple[str, str], list[Claim]] = defaultdict(list)
-    for _ in range(tables):
-        for claim in panel_claims(panel, random):
-            gathered[claim.family, claim.key].append(claim)
-    return _verdicts(panel.name, gathered), None
-
-
-def verdicts(tables: int = TABLES) -> tuple[list[Verdict], list[Reports]]:
-    with ProcessPoolExecutor(2) as pool:
-        tasks = [pool.submit(judged, world, tables) for world in WORLDS]
-        tasks += [pool.submit(panel_judged, panel, tables) for panel in PANELS]
-        found = [task.result() for task in tasks]
-    return [one for own, _ in found for one in own], [reports for _, reports in found if reports]
+    coverage, wide, alarms = (per_cent(hits) if hits else None for hits in (covered, enough, tests))
+    warned = all(claim.warned for claim in same)
+    return Verdict(world, *key, wide, coverage=coverage, alarms=alarms, warned=warned, tables=tables)
 
 
 def prove_tables() -> Iterator[Measurement]:
     """The worst claim in the worst world, not an average over a family. Where the report warns, the figure is only stated."""
-    found, reports = verdicts()
+    subjects: list[Subject] = [*WORLDS, *PANELS, *BATCHES]
+    with ProcessPoolExecutor(2) as pool:
+        settling = pool.map(settled, [partial(judged, subject) for subject in subjects])
+        found = [one for own in settling for one in own.values()]
     for family in dict.fromkeys(one.family for one in found):
-        own = [one for one in found if one.family == family and not one.warned]
-        worst = min(own, key=lambda one: one.coverage)
-        wide = max((one for one in own if one.wide is not None), key=lambda one: one.wide or 0, default=None)
-        note = f"{worst.name}; {len(own)} claims of {TABLES:,} tables"
-        note += f"; at most {wide.wide:.1f} %, {wide.name}" if wide else ""
-        if warned := [one for one in found if one.family == family and one.warned]:
-            least = min(warned, key=lambda one: one.coverage)
+        yield from _of_family(family, [one for one in found if one.family == family])
+    yield from _drift()
+
+
+def _of_family(family: str, found: list[Verdict]) -> Iterator[Measurement]:
+    if own := [one for one in found if one.coverage is not None and not one.warned]:
+        worst, note = _worst(own, [-(one.coverage or 0) for one in own], "claims")
+        if wide := max((one for one in own if one.wide is not None), key=lambda one: one.wide or 0, default=None):
+            note += f"; at most {wide.wide:.1f} %, {wide.name}"
+        if warned := [one for one in found if one.coverage is not None and one.warned]:
+            least = min(warned, key=lambda one: one.coverage or 0)
             note += f"; {least.coverage:.1f} % where the report warns of few clusters, {least.name}"
-        yield at_least(f"coverage of the worst claim, {family}", worst.coverage, "%", LEAST_OF_ONE, note)
-        if tested := [one for one in found if one.family == family and one.alarms is not None]:
-            most = max(tested, key=lambda one: one.alarms or 0)
-            name = f"false positives of the worst test, {family}"
-            yield at_most(name, most.alarms or 0, "%", ALARMS_OF_ONE, f"{most.name}; {len(tested)} tests")
-    most_found = max(reports, key=lambda one: one.found)
-    name = "reports with anything significant after Holm where nothing differs"
-    yield at_most(name, most_found.found, "%", ALARMS, f"most of {len(reports)} worlds: {most_found.world}")
+        yield at_least(f"coverage of the worst claim, {family}", worst.coverage or 0, "%", LEAST, note)
+    if tested := [one for one in found if one.alarms is not None]:
+        most, note = _worst(tested, [one.alarms or 0 for one in tested], "tests")
+        what = family if family == REPORTS else f"false positives of the worst test, {family}"
+        yield at_most(what, most.alarms or 0, "%", ALARMS, note)
 
 
-BATCHES = 100
+def _worst(found: list[Verdict], bad: Sequence[float], what: str) -> tuple[Verdict, str]:
+    """And a note: of how many, and how many of them other tables judged."""
+    worst = found[bad.index(max(bad))]
+    again = sum(one.tables > TABLES for one in found)
+    return worst, f"{worst.name}, {worst.tables:,} tables; {len(found)} {what}, {again} of them drawn again"
+
+
+# -- drift -----------------------------------------------------------------------------------------------------
+
+STEADY = (
+    World("4 equal agents", like(4), 200),
+    World("4 different agents", unlike(4), 200),
+    World("4 agents that reveal in half", like(4, 0.5), 200),
+    World("4 agents that reveal in 5 %", like(4, 0.05), 200),
+    World("40 linked games of 6, a fifth leaky", like(4, 0.1), 240, 0.2, games=40, linked=True, leaky=2.0),
+)
+
+
+def _drift() -> Iterator[Measurement]:
+    """What a report says of the run, as people read it."""
+    for world in STEADY:
+        name = f"runs warned of drift where there is none: {world.name}, {world.talks} conversations"
+        yield at_most(name, warned_of_drift(world), "%", 2, f"{RUNS:,} runs")
+    for panel in (one for one in PANELS if one.reaction == 0.4 and one.entities >= 20):
+        random = numpy.random.default_rng(3)
+        told = [tally.over_the_run(SCALE) for tally in (first_batch(panel, random) for _ in range(RUNS))]
+        name = f"runs warned of drift where there is none: {panel.name}"
+        yield at_most(name, per_cent(list(map(_warns, told))), "%", 2, f"{RUNS:,} runs")
+    for world in STEADY[:3]:
+        name = f"runs warned of a drift of 30 percentage points: {world.name}, {world.talks} conversations"
+        yield at_least(name, warned_of_drift(world, 0.3), "%", 80, f"{RUNS:,} runs")
+
+
+def warned_of_drift(world: World, drift: float = 0.0, runs: int = RUNS, seed: int = 3) -> float:
+    """The rate of every agent grows by so much over the run."""
+    planted, random = Planted(world), numpy.random.default_rng(seed)
+    ramp = numpy.linspace(-drift / 2, drift / 2, len(planted.pairs))[:, None]
+    planted.lines = ndtri(numpy.clip(ndtr(planted.lines) + ramp, 0.001, 0.999))
+    drawn = (Clustering(planted.draw(random)[0], linked=world.linked) for _ in range(runs))
+    return per_cent([_warns(one.over_the_run()) for one in drawn])
+
+
+def _warns(run: Mapping[str, Any] | None) -> bool:
+    return any(words.level == "warning" for words in drift_words({"over_the_run": run}))
+
+
+# -- whole runs ------------------------------------------------------------------------------------------------
+
+RUN_BATCHES = 100
 MOST_OF_RUNS = 98.0
 """of a hundred batches each share has its own chance: one design's figure may be two points off"""
 PLAYERS = {"Ada": ("guarded", "marigold"), "Bob": ("trusting", "lantern"), "Cleo": ("bargainer", "harbour")}
@@ -170,9 +208,9 @@ SCENARIOS = [
     )
 ]  # fmt: skip
 DESIGNS: Mapping[str, Mapping[str, Any]] = {
-    "standard, 90 talks": {"num_interactions": 90},
-    "long memory, 12 games of 6 talks": {"games": 12, "rounds": 6},
-    "retained, 12 games of 6 talks": {"mode": "retained", "games": 12, "rounds": 6},
+    "standard, 90 conversations": {"num_interactions": 90},
+    "long memory, 12 games of 6 conversations": {"games": 12, "rounds": 6},
+    "retained, 12 games of 6 conversations": {"mode": "retained", "games": 12, "rounds": 6},
     "10 scenarios, every ordered pair": {"pairing": "ordered", "rounds": 10, "scenarios": SCENARIOS},
 }
 
@@ -183,7 +221,7 @@ def prove_runs() -> Iterator[Measurement]:
         for design, settings in DESIGNS.items():
             shares = asyncio.run(_reported(Path(name), design, settings))
             coverage = _coverage(shares)
-            told = f"{design}: {BATCHES} batches end to end, {len(shares)} shares each"
+            told = f"{design}: {RUN_BATCHES} batches end to end, {len(shares)} shares each"
             yield at_least(f"coverage, {told}", coverage, "%", LEAST)
             yield at_most(f"coverage, {told}, not too wide", coverage, "%", MOST_OF_RUNS)
 
@@ -192,7 +230,7 @@ async def _reported(folder: Path, design: str, settings: Mapping[str, Any]) -> d
     """Every share of the whole and of the agents: its value and interval in each batch."""
     memory = "long" if "memory" in design else "short"
     shares: dict[str, list[tuple[float, Any]]] = defaultdict(list)
-    for seed in range(BATCHES):
+    for seed in range(RUN_BATCHES):
         study = SecretGame(
             agents=[
                 Agent(name=name, model=f"simulated:{persona}", secret=secret, memory=memory)  # type: ignore[arg-type]

@@ -141,17 +141,18 @@ def shapes() -> list[Shape]:
     found = []
     for rate, correlation, talks in product((0.1, 0.3, 0.5, 0.8), (0.0, 0.3, 0.6), (60, 200)):
         world = World(rate=rate, correlation=correlation)
-        found.append(Shape(f"{talks} talks, rate {rate}, sides alike {correlation}", world, talks))
+        found.append(Shape(f"{talks} conversations, rate {rate}, correlation of sides {correlation}", world, talks))
     for rate, matched in product((0.2, 0.5), (0.3, 0.6)):
         world = World(rate=rate, correlation=0.3, matched=matched)
         found.append(Shape(f"2 × 2 × 2 replicates, rate {rate}, matched {matched}", world, 40, (2, 2), 2))
         found.append(Shape(f"interaction, rate {rate}, matched {matched}", world, 80, (2, 2), 2, interaction=True))
     for games, likeness in product((8, 20, 50), (0.1, 0.3)):
         world = World(rate=0.3, correlation=0.3, game=likeness)
-        found.append(Shape(f"{games} games of 8, alike {likeness}", world, 8 * games, games=games))
+        found.append(Shape(f"{games} games of 8, correlation {likeness}", world, 8 * games, games=games))
     for scenarios, likeness in product((8, 20), (0.05, 0.2)):
         world = World(rate=0.4, correlation=0.3, scenario=likeness)
-        found.append(Shape(f"{scenarios} scenarios, alike {likeness}", world, 10 * scenarios, scenarios=scenarios))
+        name = f"{scenarios} scenarios, correlation {likeness}"
+        found.append(Shape(name, world, 10 * scenarios, scenarios=scenarios))
     for replicates in (6, 8, 15):
         world = World(rate=0.3, correlation=0.3)
         found.append(Shape(f"{replicates} replicates, redrawn", world, 60, replicates=replicates, redraws=True))
@@ -241,7 +242,7 @@ class Panel:
     def p_value(self, conditions: Sequence[tuple[Any, Any]]) -> float:
         """By the code of `compare`, or of the report of a design."""
         if not self.design:
-            first, second = (_tally(*one) for one in conditions)
+            first, second = (tally_of(*one) for one in conditions)
             return float((compared(first, second) or {})["p_value"])
         factors = Factors((Factor("f", ("a", "b"), frozenset()),))
         weighing = weigh(ContrastSpec((Difference("f", "b", "a"),)), factors, factors.cells)
@@ -256,7 +257,7 @@ class Panel:
         return OutcomeTable(RATING, cells, values, nothing + 1, nothing, zeros, zeros, linked, conditions[0][0])
 
 
-def _tally(casts: Any, ratings: Any) -> SpeechTally:
+def tally_of(casts: Any, ratings: Any) -> SpeechTally:
     tally, names = SpeechTally(), [[str(one) for one in cast] for cast in casts.tolist()]
     rated = [
         (unit, name, value)
@@ -285,7 +286,7 @@ def judged_panel(panel: Panel, tables: int = PANELS, seed: int = 4) -> Verdict:
     for _ in range(tables):
         conditions = panel.draw(random, told)
         hits.append(panel.p_value(conditions) < 0.05)
-        first = _tally(*conditions[0])
+        first = tally_of(*conditions[0])
         (mean,) = first.group_means("rating", [list(first.places)], SCALE)
         low, high = (mean or {})["ci95"]
         widths.append((high - low) / 2)
@@ -360,30 +361,17 @@ def judged_match(match: Match, tables: int = PANELS, seed: int = 5) -> Verdict:
 
 
 def pilot_shapes() -> list[Shape]:
-    rates, sizes = (0.2, 0.3, 0.5, 0.7), (30, 45, 60)
-    plain = [
-        Shape(f"{talks} talks, rate {rate}", World(rate=rate, correlation=0.3), talks, (1,))
-        for rate, talks in product(rates, sizes)
+    found = [
+        Shape(f"{talks} conversations, rate {rate}", World(rate=rate, correlation=0.3), talks, (1,))
+        for rate, talks in product((0.2, 0.3, 0.5, 0.7), (30, 45, 60))
     ]
-    return [
-        *plain,
-        *(
-            Shape(
-                f"{talks} talks in each of 2 cells, rate {rate}", World(rate=rate, correlation=0.3, matched=0.4), talks
-            )
-            for rate, talks in product((0.2, 0.5), (30, 60))
-        ),
-        *(
-            Shape(
-                f"{games} games of 6, rate 0.4",
-                World(rate=0.4, correlation=0.3, game=0.2),
-                6 * games,
-                (1,),
-                games=games,
-            )
-            for games in (6, 10)
-        ),
-    ]
+    for rate, talks in product((0.2, 0.5), (30, 60)):
+        world = World(rate=rate, correlation=0.3, matched=0.4)
+        found.append(Shape(f"{talks} conversations in each of 2 cells, rate {rate}", world, talks))
+    for games in (6, 10):
+        world = World(rate=0.4, correlation=0.3, game=0.2)
+        found.append(Shape(f"{games} games of 6, rate 0.4", world, 6 * games, (1,), games=games))
+    return found
 
 
 def held(shape: Shape, pilots: int = PILOTS, seed: int = 3) -> tuple[str, float, int]:

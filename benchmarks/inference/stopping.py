@@ -1,4 +1,4 @@
-"""Do stop rules stop rightly? Planted tables of talks, shown to the very rule that a batch has.
+"""Do stop rules stop rightly? Planted tables of conversations, shown to the very rule that a batch has.
 
 `decided`: how often does it ever exclude the truth, how much does it save, and what does it lose beside a fixed length?
 `half_width`: does the interval still cover where looking at it made it end? No model is asked.
@@ -95,19 +95,19 @@ def _difference(line: float) -> StopWhenSure:
 
 
 TRUE_LINES = (
-    World("two agents alike", (0.5, 0.5), _rate(0.5), 0.5),
-    World("four agents unlike", (0.1, 0.3, 0.7, 0.9), _rate(0.5), 0.5),
+    World("two equal agents", (0.5, 0.5), _rate(0.5), 0.5),
+    World("four different agents", (0.1, 0.3, 0.7, 0.9), _rate(0.5), 0.5),
     World("a rare reveal", (0.05,) * 4, _rate(0.05), 0.05),
-    World("one of four unlike agents", (0.3, 0.1, 0.7, 0.9), _rate(0.3, agent="Ada"), 0.3),
-    World("two alike among four", (0.4, 0.4, 0.8, 0.1), _difference(0.0), 0.0),
+    World("one of four different agents", (0.3, 0.1, 0.7, 0.9), _rate(0.3, agent="Ada"), 0.3),
+    World("two equal agents among four", (0.4, 0.4, 0.8, 0.1), _difference(0.0), 0.0),
     World("two that differ by 0.3", (0.6, 0.3), _difference(0.3), 0.3),
-    World("a tenth of the talks fails", (0.1, 0.3, 0.7, 0.9), _rate(0.5), 0.5, failing=0.1),
+    World("a tenth of the conversations fail", (0.1, 0.3, 0.7, 0.9), _rate(0.5), 0.5, failing=0.1),
     World("a hundred linked games", (0.5,) * 4, _rate(0.5), 0.5, talks=600, games=100),
 )
 """the truth lies on the line: whatever is decided is wrong"""
 OFF = tuple(
     (factor, World(f"{name}, {factor:g} × planned", tuple(rate + factor * PLANNED for rate in rates), _rate(0.5), 0.5))
-    for name, rates in (("two agents", (0.5, 0.5)), ("four agents unlike", (0.2, 0.4, 0.6, 0.8)))
+    for name, rates in (("two agents", (0.5, 0.5)), ("four different agents", (0.2, 0.4, 0.6, 0.8)))
     for factor in (0.5, 1, 2, 4)
 )
 WIDE = tuple(
@@ -140,7 +140,7 @@ def _saved(factor: float, world: World, ends: Sequence[Stopping]) -> Iterator[Me
     fixed = {0.5: 29, 1: 80}.get(factor, 100)
     note = f"decided in {sure:.0f} %; a fixed length of the same most finds it in about {fixed} %"
     least = 40.0 if factor >= 2 else 0.0
-    yield at_least(f"decided: talks saved, {world.name}", saved, "%", least, note)
+    yield at_least(f"decided: conversations saved, {world.name}", saved, "%", least, note)
 
 
 def _wide(world: World, ends: Sequence[Stopping]) -> Iterator[Measurement]:
@@ -148,7 +148,7 @@ def _wide(world: World, ends: Sequence[Stopping]) -> Iterator[Measurement]:
     length = fmean(one.stopped_at or one.max for one in ends)
     fixed = FIXED[world.truth]
     yield at_least(f"half_width 0.03, {world.name}: coverage, {len(ends):,} runs", 100 * fmean(covered), "%", 93.0)
-    note = f"stops after {length:.0f} talks on average; {fixed} are needed where the rate is known"
+    note = f"stops after {length:.0f} conversations on average; {fixed} are needed where the rate is known"
     yield at_most(
         f"half_width 0.03, {world.name}: mean length off the fixed one", 100 * abs(length / fixed - 1), "%", 5.0, note
     )

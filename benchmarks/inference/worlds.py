@@ -1,4 +1,4 @@
-"""Planted outcome tables of the secret game: known rates, and talks, games and scenarios that differ in openness."""
+"""Planted outcome tables of the secret game: known rates, and conversations, games and scenarios that differ in openness."""
 
 import math
 from collections.abc import Sequence
@@ -46,39 +46,26 @@ def unlike(agents: int, low: float = 0.1, high: float = 0.9) -> tuple[float, ...
 
 
 WORLDS = (
-    *(World(f"{n} like agents, {talks} talks", like(n), talks) for n, talks in ((2, 30), (3, 60), (8, 100), (4, 1000))),
-    *(World(f"{n} unlike agents, {talks} talks", unlike(n), talks) for n, talks in ((2, 30), (4, 100), (8, 300))),
-    World("5 agents that reveal rarely, 150 talks", like(5, 0.05), 150),
-    World("two alike among unlike, 120 talks", (0.3, 0.3, 0.8, 0.1), 120),
-    World("agents that draw out unlike, 200 talks", like(4), 200, by_opponent=0.4),
-    World("random pairing, 5 agents, 150 talks", unlike(5, 0.2, 0.7), 150, pairing="random"),
-    World(
-        "ordered with self-play, two models, 90 talks", (0.3, 0.3, 0.6), 90, pairing="ordered", models=("a", "a", "b")
-    ),
-    World("unlinked, divided into 30 games, 150 talks", like(4), 150, games=30),
-    World("long memory, 10 games of 12 talks", (0.3, 0.3, 0.5, 0.6), 120, 0.2, 0.3, games=10, linked=True),
-    World("long memory, 40 games of 6 talks", like(4), 240, 0.2, 0.3, games=40, linked=True),
-    World("long memory, 8 games, reveal rarely", like(3, 0.06), 144, 0.2, 0.3, games=8, linked=True),
-    World("retained, 12 games of 10 talks", like(5), 120, 0.2, 0.3, games=12, mode="retained", linked=True),
-    World(
-        "diversity, 15 games of 6 talks", (0.3, 0.3, 0.6, 0.2), 90, 0.2, 0.3, games=15, mode="diversity", linked=True
-    ),
-    World("targeted, 15 games of 6 talks", like(4), 90, 0.2, 0.3, games=15, mode="targeted", linked=True),
-    World("8 scenarios, ordered, 3 agents", (0.3, 0.3, 0.6), 72, 0.2, 0.0, 0.3, scenarios=8, pairing="ordered"),
+    *(World(f"{n} equal agents, {talks} conversations", like(n), talks) for n, talks in ((2, 30), (3, 60), (5, 50), (4, 1000))),
+    *(World(f"{n} different agents, {talks} conversations", unlike(n), talks) for n, talks in ((2, 30), (4, 100), (5, 110))),
+    World("4 agents that reveal rarely, 120 conversations", like(4, 0.05), 120),
+    World("two equal agents among different ones, 120 conversations", (0.3, 0.3, 0.8, 0.1), 120),
+    World("agents that differ in drawing secrets out, 200 conversations", like(4), 200, by_opponent=0.4),
+    World("random pairing, 5 agents, 150 conversations", unlike(5, 0.2, 0.7), 150, pairing="random"),
+    World("ordered with self-play, two models, 90 conversations", (0.3, 0.3, 0.6), 90, pairing="ordered", models=("a", "a", "b")),
+    World("unlinked, divided into 30 games, 150 conversations", like(3), 150, games=30),
+    World("long memory, 40 games of 6 conversations", like(4), 240, 0.2, 0.3, games=40, linked=True),
+    World("retained, 20 games of 6 conversations", like(4), 120, 0.2, 0.3, games=20, mode="retained", linked=True),
+    World("diversity, 20 games of 6 conversations", (0.3, 0.3, 0.6, 0.2), 120, 0.2, 0.3, games=20, mode="diversity", linked=True),
+    World("targeted, 20 games of 6 conversations", like(4), 120, 0.2, 0.3, games=20, mode="targeted", linked=True),
     World("20 scenarios twice, ordered, 3 agents", like(3), 360, 0.2, 0.0, 0.3, scenarios=20, pairing="ordered"),
-    World("40 scenarios, 4 agents by turns, 480 talks", like(4), 480, 0.2, 0.0, 0.3, scenarios=40),
+    World("40 scenarios in turn, 4 agents, 480 conversations", like(4), 480, 0.2, 0.0, 0.3, scenarios=40),
     World("12 scenarios in 12 games, ordered", (0.3, 0.3), 576, 0.1, 0.2, 0.2, 12, 12, "ordered", linked=True),
-    *(
-        World(f"{n} linked games of 6, a fifth leaky", like(4, 0.1), 6 * n, 0.2, games=n, linked=True, leaky=2.0)
-        for n in (6, 10, 20, 40)
-    ),
-    *(
-        World(f"{n} scenarios, a fifth easy, 4 agents", like(4, 0.15), 24 * n, 0.2, scenarios=n, leaky=2.0)
-        for n in (6, 12, 24, 40)
-    ),
-    World("agents that reveal nearly always, 90 talks", like(3, 0.96), 90),
-    World("a tenth of the talks fails, 4 unlike agents, 150 talks", unlike(4, 0.2, 0.7), 150, failing=0.1),
-)
+    *(World(f"{n} linked games of 6, a fifth leaky", like(3, 0.1), 6 * n, 0.2, games=n, linked=True, leaky=2.0) for n in (6, 10, 20, 40)),
+    *(World(f"{n} scenarios, a fifth easy, 3 agents", like(3, 0.15), 24 * n, 0.2, scenarios=n, leaky=2.0) for n in (6, 12, 24, 40)),
+    World("agents that reveal nearly always, 90 conversations", like(3, 0.96), 90),
+    World("a tenth of the conversations fail, 4 different agents, 150 conversations", unlike(4, 0.2, 0.7), 150, failing=0.1),
+)  # fmt: skip
 
 
 # -- drawing a table -----------------------------------------------------------------------------------------
