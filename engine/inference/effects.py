@@ -48,7 +48,7 @@ class OutcomeTable:
     game: Array
     """blocks × cells, as is what follows: the game within its replicate; -1 where there was no talk"""
     drawn: Array
-    """who met over what, as a number; -1 where there was no talk"""
+    """who met over what, as a number; -1 where it is not known, or where there was no talk"""
     linked: Array
     """by cell: the talks of a game hang together"""
     members: Array | None = None
@@ -124,9 +124,11 @@ class _Talks:
         self.members = numpy.full((len(rows), size), -1) if sampled else None
         for batch, places in zip(batches, self._places, strict=True):
             talks, column = batch.values.talks, columns[batch.cell]
-            self.scenario[places] = [talk.scenario for talk in talks]
+            self.scenario[places] = numpy.maximum(self.scenario[places], [talk.scenario for talk in talks])
             self.game[places, column] = [talk.game for talk in talks]
-            self.drawn[places, column] = [codes.setdefault(talk.drawn, len(codes)) for talk in talks]
+            self.drawn[places, column] = [
+                codes.setdefault(talk.drawn, len(codes)) if talk.drawn else -1 for talk in talks
+            ]
             if self.members is not None:
                 for place, talk in zip(places, talks, strict=True):
                     for position, name in enumerate(talk.members):

@@ -50,7 +50,7 @@ class Talk(NamedTuple):
     scenario: int = 0
     """0 without one"""
     drawn: str = ""
-    """who met, and over what: talks of one number where it differs are no matched talks"""
+    """who met, and over what: talks of one number where it differs are no matched talks; empty: not known"""
     members: tuple[str, ...] = ()
     """who was sampled, such as entities: conversations that share one are not independent"""
 

@@ -133,6 +133,8 @@ def values_by_talk(
         scenario = _place(block)
         members = tuple(sorted(json.loads(participants))) if sampled else ()
         drawn = "\x1f".join(members) or f"{participants}\x1f{blocks.get(scenario, '')}"
+        if blocks and block is None:  # it failed
+            drawn = ""
         talks.append(Talk(place, _place(cluster) if linked else 0, scenario, drawn, members))
         for name, column in by_talk.items():
             known = [value for value in values.get(name, ()) if value is not None]

@@ -119,6 +119,16 @@ def test_talks_in_which_others_met_are_not_matched_so_replicates_count() -> None
     assert (found.units, found.number) == ("replicates", 6)
 
 
+def test_a_talk_that_failed_leaves_the_others_matched() -> None:
+    """Nobody knows over what it would have been, since its scenario is not in the file."""
+    values = [[1.0, 0.0, None, *[1.0] * 9], [0.0] * 12]
+    table = table_of(
+        TWO, [values], drawn=lambda cell, number: "" if (cell, number) == (("0",), 2) else f"over {number}"
+    )
+    found = effect(table, asked("a: 1 - 0", TWO))
+    assert (found.units, found.number, found.left_out) == ("talks", 11, 1)
+
+
 def test_other_factors_may_change_who_meets() -> None:
     """A difference is taken within their levels, where the same met."""
     cells = [drawn_values(25, seed) for seed in range(4)]
