@@ -172,12 +172,11 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
             stated=True,
         )
     ]
-    effects = [
-        (weighing.kind, item)
-        for outcome, weighing in _exploratory(factors, outcomes, hypotheses)
-        for item in compared(outcome, weighing)
-    ]
+    family = list(_exploratory(factors, outcomes, hypotheses))
+    effects = [(weighing.kind, item) for outcome, weighing in family for item in compared(outcome, weighing)]
     tests = sum(not item.layout.too_few for _, item in effects)
+    if replicates >= FEWEST_REPLICATES:  # the report also tests numbers of a batch that no plan foresees, such as calls
+        tests += sum(not outcome.per_talk and outcome.name not in example.outcomes for outcome, _ in family)
     comparisons += [
         replace(item, tests=max(1, tests)) for kind, item in effects if kind != "interaction" and item.outcome in shown
     ]
