@@ -53,6 +53,8 @@ class Talk(NamedTuple):
     """who met, and over what: talks of one number where it differs are no matched talks"""
     members: tuple[str, ...] = ()
     """who was sampled, such as entities: conversations that share one are not independent"""
+    cast: tuple[str, ...] = ()
+    """who took part, also where the talk failed"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

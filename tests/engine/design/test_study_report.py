@@ -60,6 +60,11 @@ async def test_a_study_counts_lost_calls_over_its_cells(database: Path, tmp_path
     summary = await run_study(load_config(config), database)
     lost = summary["calls"]["failed"]
     assert lost and sum(one["calls"] for one in summary["failures"]) == lost
+    for outcome in summary["statistics"][
+        "outcomes"
+    ].values():  # also of one agent, and where a talk failed in all cells
+        assert [cell["missing"] for cell in outcome["cells"]] == [40 - cell["talks"] for cell in outcome["cells"]]
+        assert all(row["left_out"] == 40 - row["number"] for row in outcome["effects"] if row["kind"] == "interaction")
     first = summary["failures"][0]
     (facts,) = [block for block in study_report(database, summary, methods=False).overview if isinstance(block, Table)]
     (line,) = [words for name, words in facts.rows if name == "failed"]
