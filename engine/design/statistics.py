@@ -68,11 +68,15 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     }
 
 
-def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
-    """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
-    ended: int = sum(cell.batch["status"] == BatchStatus.COMPLETED for cell in stored_cells(connection, study_id))
-    planned = design.get("batches")
-    return max(0, planned - ended) if isinstance(planned, int) else 0
+def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> dict[str, int]:
+    """Planned batches that are not complete, by what they lack. What is not in the file was deleted, or never exported."""
+    states = Counter(cell.batch["status"] for cell in stored_cells(connection, study_id))
+    planned, failures = design.get("batches"), states[BatchStatus.PARTIAL] + states[BatchStatus.FAILED]
+    return {
+        "ended_with_failures": failures,
+        "not_ended": states.total() - states[BatchStatus.COMPLETED] - failures,
+        "not_in_file": max(0, planned - states.total()) if isinstance(planned, int) else 0,
+    }
 
 
 def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:

@@ -59,6 +59,9 @@ async def test_a_study_counts_lost_calls_over_its_cells(database: Path, tmp_path
     config.write_text(config.read_text() + "\n[providers.simulated]\nfatal_rate = 0.2\nretries = 0\n")
     summary = await run_study(load_config(config), database)
     lost = summary["calls"]["failed"]
+    cells = [cell["status"] for cell in summary["cells"]]
+    lacking = {"ended_with_failures": len(cells) - cells.count("completed"), "not_ended": 0, "not_in_file": 0}
+    assert summary["statistics"]["batches_lacking"] == lacking and lacking["ended_with_failures"]
     assert lost and sum(one["calls"] for one in summary["failures"]) == lost
     for outcome in summary["statistics"][
         "outcomes"
