@@ -73,9 +73,9 @@ HELD_OUT = (
 )
 UNCLEAR = (
     "A reply that stayed without a readable answer is unclear. In training it counted as not right, so that no prompt gains by evading. "
-    "On held-out problems it was left out as neither right nor wrong, and the accuracy has bounds for all such replies wrong and right; "
-    "a verdict was given only where they could not reverse it."
+    "On held-out problems it was left out as neither right nor wrong."
 )
+BOUNDED = "The accuracy has bounds for all unclear replies wrong and right; a verdict was given only where they could not reverse it."
 ONE_RUN = "One run says little about the strategy that found these prompts: compare runs over several seeds."
 
 
@@ -155,7 +155,8 @@ class EvolutionResults(Results):
         settings = config.sections["evolution"]
         weights = " + ".join(f"{weight:g} × {name}" for name, weight in settings["weights"].items() if weight)
         missing = statistics["genomes"].get("missing")
-        extra = []
+        fitness = f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1."
+        measures, extra = (fitness, *_marking(settings)), []
         if settings.get("seed_final"):
             extra.append(
                 "After the search all seed prompts were asked more training problems, so that the best was found with care."
@@ -163,18 +164,21 @@ class EvolutionResults(Results):
         if settings.get("random_baseline"):
             extra.append("A random search with as many calls was compared with the champion in the same way.")
         return KindMethods(
-            design=tuple(_design(settings, statistics)),
-            measures=(
-                f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1.",
-                *_marking(settings),
-            ),
+            design=tuple(_design(settings)),
+            measures=measures,
             missing=(
                 f"{100 * missing:.1f} % of the answers on training problems are missing: a call that failed is never a "
                 "wrong answer.",
             )
             if missing
             else (),
-            analysis=(HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")), *extra, ONE_RUN),
+            analysis=(
+                _took(statistics),
+                HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")),
+                *((BOUNDED,) if UNCLEAR in measures else ()),
+                *extra,
+                ONE_RUN,
+            ),
         )
 
 
@@ -316,7 +320,7 @@ def _drawn(stats: EvolutionStatistics) -> Iterator[Block]:
 # -- methods -----------------------------------------------------------------------------------------------------
 
 
-def _design(settings: Mapping[str, Any], statistics: Statistics) -> Iterator[str]:
+def _design(settings: Mapping[str, Any]) -> Iterator[str]:
     seeds = settings.get("seed_prompts")
     origin = counted(len(seeds), "seed prompt") + " of our own" if seeds else "the seed prompts that come with Tidepool"
     yield (
@@ -344,7 +348,10 @@ def _design(settings: Mapping[str, Any], statistics: Statistics) -> Iterator[str
     )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
-    yield (
+
+
+def _took(statistics: Statistics) -> str:
+    return (
         f"The search took {counted(len(statistics['generations']), 'generation')} of {counted(statistics['genomes']['total'], 'prompt')} "
         f"in all, and {counted(statistics['search_calls'], 'call')}."
     )
