@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.gate import design_text
+from tidepool.engine.inference.effects import SPEAKS_OF
 from tidepool.engine.inference.measures import PERCENT
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.blocks import (
+    BONETT_PRICE,
+    DESCRIBE,
     LONELY,
     Block,
     Cell,
@@ -292,6 +295,7 @@ BLOCKS = {
     "replicates": "Replicates were the units where an outcome is one number a batch, or where a level changes who or what is drawn.",
 }
 """by what effects count"""
+JACKKNIFE = "entities (by the jackknife; Efron and Stein, 1981) or, of one entity, combinations"
 
 
 def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -353,6 +357,9 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
             f"{'All' if not stated else 'All other'} effects, {len(others):,}, are exploratory: each level against the first of its factor, "
             "and interactions of two factors. They are one family, and their p-values are corrected over all of them (Holm, 1979)."
         )
+        if not stated:
+            about = dict.fromkeys(one.entry["estimand"] for one in others)
+            yield f"{DESCRIBE} {listing(about)}{population}."
     if statistics["mode"] == "paired":
         yield IN_STEP
 
@@ -372,14 +379,18 @@ def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float,
     if methods & {"t", "jackknife"}:
         yield "Intervals are two-sided at 95 % and, like the tests, by Student's distribution over these units."
     if "Bonett–Price" in methods:
-        yield "Where few units differed between cells, one more of either sign was counted (Bonett and Price, 2012)."
+        yield BONETT_PRICE
     rates = [
         name
         for name, one in statistics["outcomes"].items()
         if one["per_talk"] and math.inf not in bounds.get(name, (math.inf,))
     ]
-    if rates and "entities" not in units:
+    if rates:
+        about = {cell["estimand"] for name in rates for cell in statistics["outcomes"][name]["cells"]}
+        over = JACKKNIFE if SPEAKS_OF["entities"] in about else "clusters"
         yield (
             f"Means of cells ({listing(rates)}) have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of "
-            "values that their variance over clusters gives."
+            f"values that their variance over {over} gives."
         )
+    if numbers := [name for name, one in statistics["outcomes"].items() if not one["per_talk"]]:
+        yield f"Means of cells ({listing(numbers)}) are over batches, with Student's interval."

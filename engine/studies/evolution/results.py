@@ -16,6 +16,8 @@ from tidepool.engine.inference.intervals import UNIT, in_percent
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import (
+    BONETT_PRICE,
+    DESCRIBE,
     Block,
     Cell,
     Estimate,
@@ -66,9 +68,9 @@ STRATEGIES = {
 }
 HELD_OUT = (
     "The champion, the fittest prompt on the training problems, and the best seed prompt were compared on {problems} held out from the "
-    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals (with several replies a problem, those of a rate "
-    "over problems), graded scores Student's. The difference was taken problem by problem, with Student's interval and test, or Bonett "
-    "and Price's where few problems differed; problems without a mark for one of them were left out. Fitness and accuracy in training "
+    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals (Wilson, 1927; with several replies a problem, those of a "
+    "rate over problems), graded scores Student's. The difference was taken problem by problem, with Student's interval and test; problems "
+    "without a mark for one of them were left out. Fitness and accuracy in training "
     "decided which prompts went on, so they flatter the best."
 )
 UNCLEAR = (
@@ -175,8 +177,10 @@ class EvolutionResults(Results):
             analysis=(
                 _took(statistics),
                 HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")),
+                BONETT_PRICE,
                 *((BOUNDED,) if UNCLEAR in measures else ()),
                 *extra,
+                f"{DESCRIBE} {self.estimand(statistics)}.",
                 ONE_RUN,
             ),
         )

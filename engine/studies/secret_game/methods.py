@@ -8,7 +8,19 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.intervals import in_percent, share_interval
-from tidepool.engine.reports.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
+from tidepool.engine.reports.blocks import (
+    BONETT_PRICE,
+    DESCRIBE,
+    MOST_NAMED,
+    MOVER,
+    ONE_FAMILY,
+    RATES,
+    KindMethods,
+    counted,
+    interval,
+    listing,
+    sampling,
+)
 
 PAIRINGS = {
     "round_robin": "Every agent met every other in turn (round robin).",
@@ -22,10 +34,6 @@ DETECTORS = {
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
 }
-RATES = (
-    "Rates and mean scores have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of values that the "
-    "cluster-robust variance gives."
-)
 QUESTIONS = {
     "against third agents": "Agents were compared against third agents, on the same opponents, sides and scenarios.",
     "head to head": "Agents were compared head to head, by the differences within their own conversations.",
@@ -34,15 +42,12 @@ ESTIMATORS = {
     "CR2": "Differences against third agents are by least squares, with CR2 standard errors and Satterthwaite's degrees of freedom (Bell and "
     "McCaffrey, 2002).",
     "clusters": "Where games or scenarios link conversations, standard errors are over these clusters.",
-    "MOVER": "Where events were few, the intervals of the two rates were joined (Newcombe, 1998; Zou and Donner, 2008).",
+    "MOVER": MOVER,
     "t": "Mean differences have Student's interval and test.",
-    "Bonett–Price": "Where few differences varied, one more of either sign was counted (Bonett and Price, 2012).",
+    "Bonett–Price": BONETT_PRICE,
 }
 """by the method of a comparison"""
-FAMILY = (
-    "Of more than 25 agents the best by mean score were compared. All comparisons are exploratory and one family, with Holm's "
-    "correction (Holm, 1979)."
-)
+FAMILY = f"Of more than 25 agents the best by mean score were compared. {ONE_FAMILY}"
 
 
 def methods(
@@ -168,7 +173,7 @@ def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
     if facts:
         rests = {"talks": "talk", "games": "game", "scenarios": "scenario"}
         clusters = listing(counted(facts[name], noun) for name, noun in rests.items() if name in facts["clusters"])
-        yield f"Intervals are at 95 % and describe {facts['speaks_of']}; their clusters are {clusters}."
+        yield f"{DESCRIBE} {facts['speaks_of']}; their clusters are {clusters}."
     yield RATES
     if comparisons := statistics.get("comparisons"):
         yield from (words for name, words in QUESTIONS.items() if any(row["estimand"] == name for row in comparisons))

@@ -84,6 +84,8 @@ async def test_methods_of_a_design_of_evolutions_tell_what_all_its_batches_share
     summary = await run_study(load_config(config), database)
     text = "\n".join(block.text for block in study_report(database, summary).methods if isinstance(block, Words))
     assert "On held-out problems it was left out" in text and "Prompts were evolved by a genetic algorithm" in text
+    assert "Intervals are at 95 % and describe whole runs like these (problems: arithmetic)." in text
+    assert "Means of cells (held-out accuracy and calls) are over batches, with Student's interval." in text
     assert "could not reverse it" not in text and "The search took" not in text, "these are of one batch"
 
 

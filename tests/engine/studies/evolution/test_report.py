@@ -30,6 +30,8 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     assert "against random search of" in page and page.count("compare runs over several seeds") == 2
     assert found["rewrites"] > sum(found["refused_rewrites"].values()) >= 0
     assert page.count("<polyline") == 2 and "random search" in page and "simulated:solver-small" in page
+    assert "Intervals are at 95 % and describe these prompts on problems like these." in page
+    assert "Bonett DG, Price RM (2012)" in page and "Wilson EB (1927)" in page
     assert "could not reverse it" in page and f"and {found['search_calls']:,} calls." in page
     assert "<script" not in page and "&lt;script&gt;" in page
     found["champion"] |= {"missing": 0.123, "validation_missing": 0.456}
