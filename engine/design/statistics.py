@@ -184,7 +184,8 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
     for item in stated:
         if item.outcome.name == outcome.name and (weighing := weigh(item.contrast, factors, table.cells)):
             confirmatory += [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
-    effects = [effect(table, each) for each in exploratory(factors, table.cells) if each.weights not in confirmatory]
+    others = [] if outcome.described_only else exploratory(factors, table.cells)
+    effects = [effect(table, each) for each in others if each.weights not in confirmatory]
     return {
         "words": outcome.words,
         "unit": outcome.unit,

@@ -32,6 +32,8 @@ class Outcome:
     """a path of the config, such as `agents.Ada`: shown where a factor sets something under it; empty: always"""
     asked_only: bool = False
     """shown only where a hypothesis names it"""
+    described_only: bool = False
+    """shown by cell, and in no effect that no hypothesis names"""
     also: tuple[str, ...] = ()
     """other ways to write its name"""
     digits: int = 1

@@ -188,7 +188,7 @@ def _exploratory(
 ) -> Iterator[tuple[Outcome, Weighing]]:
     """What the report of a design tests beside its hypotheses: one family over all outcomes that it shows."""
     keys = [f"{key}." for factor in factors.factors for key in factor.keys]
-    for outcome in outcomes:
+    for outcome in (one for one in outcomes if not one.described_only):
         own = [weigh(item.contrast, factors, factors.cells) for item in hypotheses if item.outcome == outcome]
         stated = [{cell: sign * value for cell, value in one.weights.items()} for one in own if one for sign in (1, -1)]
         set_by_factor = not outcome.about or any(key.startswith(f"{outcome.about}.") for key in keys)

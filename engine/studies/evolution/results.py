@@ -58,6 +58,7 @@ from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents
 
 CALLS = "calls"
+UNCLEAR_REPLIES = "unclear replies"
 CHAMPION = "champion"
 ONE_SEARCH = "In training, of one search: without intervals, since prompts descend from one another and the best is picked by this figure."
 STRATEGIES = {
@@ -90,6 +91,14 @@ class EvolutionResults(Results):
         accuracy = "accuracy of the champion on held-out problems"
         return [
             Outcome(name=ACCURACY, words=accuracy, unit=PERCENT, bounds=UNIT, per_talk=False, also=("accuracy",)),
+            Outcome(
+                name=UNCLEAR_REPLIES,
+                words="unclear replies of the champion on them",
+                unit=PERCENT,
+                bounds=UNIT,
+                per_talk=False,
+                described_only=True,
+            ),
             Outcome(name=CALLS, words="calls that the search took", per_talk=False, digits=0),
         ]
 
@@ -98,7 +107,11 @@ class EvolutionResults(Results):
         stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
         champion = stored.get(CHAMPION) or {}
         return BatchValues(
-            of_batch={ACCURACY: number(champion.get("validation_accuracy")), CALLS: number(stored.get("search_calls"))}
+            of_batch={
+                ACCURACY: number(champion.get("validation_accuracy")),
+                UNCLEAR_REPLIES: number(champion.get("unclear")),
+                CALLS: number(stored.get("search_calls")),
+            }
         )
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:

@@ -85,7 +85,14 @@ async def test_methods_of_a_design_of_evolutions_tell_what_all_its_batches_share
     text = "\n".join(block.text for block in study_report(database, summary).methods if isinstance(block, Words))
     assert "On held-out problems it was left out" in text and "Prompts were evolved by a genetic algorithm" in text
     assert "Intervals are at 95 % and describe whole runs like these (problems: arithmetic)." in text
-    assert "Means of cells (held-out accuracy and calls) are over batches, with Student's interval." in text
+    unclear = summary["statistics"]["outcomes"]["unclear replies"]
+    assert (
+        unclear["effects"] == [] and len([cell["mean"] for cell in unclear["cells"] if cell["mean"] is not None]) == 2
+    )
+    assert (
+        "Means of cells (held-out accuracy, unclear replies and calls) are over batches, with Student's interval."
+        in text
+    )
     assert "could not reverse it" not in text and "The search took" not in text, "these are of one batch"
 
 
