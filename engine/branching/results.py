@@ -267,7 +267,7 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
         rows.append(row)
     of_one = branch["conversations"] == 1
     title = "of this conversation" if of_one else "over conversations"
-    yield table(f"{'effect' if altered else 'redraws'}, {title}", columns, rows)
+    yield table(f"{'exploratory effect' if altered else 'redraws'}, {title}", columns, rows)
     if altered:
         yield _figure(branch, title)
 

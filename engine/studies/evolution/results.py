@@ -18,6 +18,7 @@ from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import (
     BONETT_PRICE,
     DESCRIBE,
+    ONE_FAMILY,
     Block,
     Cell,
     Estimate,
@@ -32,6 +33,7 @@ from tidepool.engine.reports.blocks import (
     listing,
     sampling,
     table,
+    tested,
     text_of,
 )
 from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
@@ -150,7 +152,7 @@ class EvolutionResults(Results):
         if stats.champion and stats.baseline:
             data["champion, held out"] = _held_out(stats.champion)
             data["best seed, held out"] = _held_out(stats.baseline)
-        return {**data, "p": PValue(stats.p_value), "stopped by": stats.stopped_by or "–"}
+        return {**data, "p (Holm)": PValue(stats.p_value_holm), "stopped by": stats.stopped_by or "–"}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
@@ -194,6 +196,7 @@ class EvolutionResults(Results):
                 *((BOUNDED,) if UNCLEAR in measures else ()),
                 *extra,
                 f"{DESCRIBE} {self.estimand(statistics)}.",
+                ONE_FAMILY,
                 ONE_RUN,
             ),
         )
@@ -221,7 +224,7 @@ def _verdicts(stats: EvolutionStatistics) -> Iterator[Block]:
         yield Words(f"champion against random search of {rival.calls:,} calls: {gain}")
     if stats.won is not None and stats.lost is not None:
         yield Words(f"The champion does better on {counted(len(stats.won), 'problem')}, worse on {len(stats.lost):,}.")
-        yield Words(ONE_RUN, "quiet")
+        yield Words(f"{ONE_FAMILY} {ONE_RUN}", "quiet")
 
 
 def verdict(stats: EvolutionStatistics) -> str:
@@ -240,14 +243,15 @@ def _gain(stats: EvolutionStatistics | RandomSearch) -> Estimate:
 
 
 def _judgement(stats: EvolutionStatistics | RandomSearch) -> str:
-    if stats.p_value is None:
+    if stats.p_value is None or stats.p_value_holm is None:
         return TOO_FEW_PAIRS
+    chance = tested(stats.p_value, stats.p_value_holm)
     if stats.better:
-        return f"the champion is {'better' if stats.better == CHAMPION else 'worse'} (p = {stats.p_value:.2g})"
-    if stats.p_value > SIGNIFICANT or not stats.difference_bounds:
-        return f"not distinguishable (p = {stats.p_value:.2g})"
+        return f"the champion is {'better' if stats.better == CHAMPION else 'worse'}, {chance}"
+    if stats.p_value_holm > SIGNIFICANT or not stats.difference_bounds:
+        return f"not distinguishable, {chance}"
     ends = " to ".join(f"{100 * bound:+.1f}" for bound in stats.difference_bounds)
-    return f"no verdict, since unclear replies could reverse it ({ends} points, p = {stats.p_value:.2g})"
+    return f"no verdict, since unclear replies could reverse it ({ends} points), {chance}"
 
 
 def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:

@@ -13,7 +13,9 @@ from tests.support.studies import CAST, game
 from tidepool import Agent, Entity, SecretGame, Simulation, read_summary, resume_batch, run_batch
 from tidepool.engine.branching.making import BranchSpec, new_branch
 from tidepool.engine.branching.replay import BranchStudy
+from tidepool.engine.branching.results import blocks
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
+from tidepool.engine.reports.blocks import Table
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import planned_branch, question_about, run_planned
 from tidepool.engine.runtime.plans import Plan
@@ -62,6 +64,8 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
         "Bonett DG, Price RM (2012)",
     ):
         assert words in methods, words
+    titles = [one.title for one in blocks(branch.statistics) if isinstance(one, Table)]
+    assert titles == ["exploratory effect, over conversations"]
     again = sum(
         after[one.number][2] == before[one.conversation][2]
         for one in new.branch.origin.redraws()
