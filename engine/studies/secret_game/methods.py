@@ -21,6 +21,7 @@ from tidepool.engine.reports.blocks import (
     listing,
     sampling,
 )
+from tidepool.engine.studies.secret_game.detectors.detection import DEFAULT_THRESHOLD
 
 PAIRINGS = {
     "round_robin": "Every agent met every other in turn (round robin).",
@@ -34,6 +35,10 @@ DETECTORS = {
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
 }
+DENIALS = (
+    "The detectors do not read denials: an agent that mentions its own secret, also to deny or quote a guess or in an everyday sense, "
+    "counts as revealing it; ordinary words are often kept apart as uncertain."
+)
 QUESTIONS = {
     "against third agents": "Agents were compared against third agents, on the same opponents, sides and scenarios.",
     "head to head": "Agents were compared head to head, by the differences within their own conversations.",
@@ -121,13 +126,14 @@ def _detection(settings: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield f"A side counted as having revealed where a detector found its own secret in its own messages: {listing(ways)}."
     yield "A partner who guessed or repeated a secret did not count as a reveal."
-    if set(wording) == set(DETECTORS):
-        yield from _measured()
+    yield DENIALS
+    default = set(wording) == set(DETECTORS) and settings["fuzzy_threshold"] == DEFAULT_THRESHOLD
+    yield _measured() if default else "How often this set of detectors is right was not measured."
     if "judge" in settings["detection"]:
         yield f"In addition, {settings['judge']} judged each side; its verdicts are reported separately."
 
 
-def _measured() -> Iterator[str]:
+def _measured() -> str:
     """On the labelled messages of an outside author."""
     path = Path(__file__).parent / "detectors" / "measured.toml"
     counts: dict[str, list[int]] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -135,13 +141,10 @@ def _measured() -> Iterator[str]:
         name: f"{certain:,} of {cases:,} ({interval(in_percent(share_interval(certain, cases)))} %)"
         for name, (cases, certain) in counts.items()
     }
-    yield (
+    return (
         f"On messages that an outside author wrote and labelled, these detectors found {found['by_wording']} reveals by wording and "
-        f"{found['by_meaning']} hints by meaning. They took {found['without_the_word']} messages without the secret for a reveal."
-    )
-    yield (
-        "The detectors do not read denials: an agent that mentions its own secret, also to deny or quote a guess or in an everyday sense, "
-        f"counts as revealing it ({found['mentions']} such messages); ordinary words are often kept apart as uncertain."
+        f"{found['by_meaning']} hints by meaning. They took {found['without_the_word']} messages without the secret, and {found['mentions']} "
+        "such mentions, for a reveal."
     )
 
 
