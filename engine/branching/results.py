@@ -21,6 +21,11 @@ from tidepool.engine.inference.measures import number as numeric
 from tidepool.engine.inference.significance import corrected
 from tidepool.engine.kinds import KINDS, Kind, load_kind
 from tidepool.engine.reports.blocks import (
+    BONETT_PRICE,
+    DESCRIBE,
+    MOVER,
+    ONE_FAMILY,
+    RATES,
     Block,
     Cell,
     Estimate,
@@ -32,6 +37,7 @@ from tidepool.engine.reports.blocks import (
     ended,
     number,
     quoted,
+    sentence,
     table,
 )
 from tidepool.engine.reports.figures import forest
@@ -73,7 +79,14 @@ class BranchResults(Results):
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
     ) -> KindMethods:
-        return methods(self._origin)
+        own, branch = self._kind.results, statistics["branch"]
+        measured = own.methods(batch, config, own.statistics(connection, batch, config), connection)
+        return KindMethods(
+            _continued(self._origin),
+            (*measured.measures, *_speaker(branch)),
+            tuple(map(sentence, _left_out(branch))),
+            tuple(_analysis(self._origin, branch, self.estimand(statistics))),
+        )
 
 
 def results_of(batch: Batch | sqlite3.Row) -> Results:
@@ -258,7 +271,7 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
         rows.append(row)
     of_one = branch["conversations"] == 1
     title = "of this conversation" if of_one else "over conversations"
-    yield table(f"{'effect' if altered else 'redraws'}, {title}", columns, rows)
+    yield table(f"{'exploratory effect' if altered else 'redraws'}, {title}", columns, rows)
     if altered:
         yield _figure(branch, title)
 
@@ -294,10 +307,19 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
     else:
         unit = branch["unit"]
         yield f"The unit is the {unit}: each conversation gives one mean an arm, and the interval is over {unit}s."
-    if branch["outcomes"] and branch["say"] is not None:
+    if branch["say"] is not None:
+        yield from _speaker(branch)
+    yield from _left_out(branch)
+
+
+def _speaker(branch: Mapping[str, Any]) -> Iterator[str]:
+    if branch["outcomes"]:
         judged = all(entry["unit"] != "%" for entry in branch["outcomes"])
         counts = "the judge hears the whole talk" if judged else "what counts is what follows it"
         yield f"The speaker is who speaks at {branch['at']}; {counts}."
+
+
+def _left_out(branch: Mapping[str, Any]) -> Iterator[str]:
     for entry in branch["outcomes"]:
         if entry["left_out"]:
             count = number(entry["left_out"], 0)
@@ -317,7 +339,7 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
 # -- methods -----------------------------------------------------------------------------------------------------------
 
 
-def methods(origin: Origin) -> KindMethods:
+def _continued(origin: Origin) -> list[str]:
     talks = counted(len(origin.conversations), "conversation")
     design = [
         f"This batch continued {talks} of batch {origin.batch_id} from message {origin.at} on; what had been said before was taken "
@@ -326,21 +348,30 @@ def methods(origin: Origin) -> KindMethods:
     ]
     if origin.say is not None:
         design.append(ended(f"In as many redraws the message was not drawn but assigned: {quoted(origin.say)}"))
-    return KindMethods(design, analysis=_analysis(origin))
+    return design
 
 
-def _analysis(origin: Origin) -> list[str]:
+def _analysis(origin: Origin, branch: Mapping[str, Any], estimand: str) -> Iterator[str]:
+    methods = {entry.get("method") for entry in branch["outcomes"]}
     if origin.say is None:
-        return ["Shares and means are over conversations, each counted by the mean of its redraws."]
-    if len(origin.conversations) == 1:
-        return [
+        yield "Shares and means are over conversations, each counted by the mean of its redraws."
+    elif len(origin.conversations) == 1:
+        yield (
             "The two groups of redraws of this one conversation were compared; the interval is over redraws and holds for this "
             "conversation alone."
-        ]
-    return [
-        "The effect is the mean over conversations of the difference between the mean of the altered and the mean of the control "
-        "redraws, with Student's interval and test over conversations, or over games where memory or kept secrets link them."
-    ]
+        )
+    else:
+        yield (
+            "The effect is the mean over conversations of the difference between the mean of the altered and the mean of the control "
+            "redraws, with Student's interval and test over conversations, or over games where memory or kept secrets link them."
+        )
+    if not branch["outcomes"]:
+        return
+    yield RATES
+    yield from (words for name, words in (("MOVER", MOVER), ("Bonett–Price", BONETT_PRICE)) if name in methods)
+    yield f"{DESCRIBE} {estimand}."
+    if origin.say is not None:
+        yield ONE_FAMILY
 
 
 # -- exports -----------------------------------------------------------------------------------------------------------

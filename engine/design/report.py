@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.gate import design_text
+from tidepool.engine.inference.effects import SPEAKS_OF
 from tidepool.engine.inference.measures import PERCENT
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.blocks import (
+    BONETT_PRICE,
+    DESCRIBE,
     LONELY,
     Block,
     Cell,
@@ -111,9 +114,22 @@ def _confirmatory(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Ite
     yield from _notes(stated)
     dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
     yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
-    if missing := statistics.get("batches_lacking"):
-        message = f"{missing:,} batches of the study are not at their end, or not in this file"
-        yield Words(f"{message}: verdicts are so far those of a part of it.", "warning")
+    if lacking := _lacking(statistics):
+        yield Words(f"{lacking} Verdicts rest on a part of the study.", "warning")
+
+
+LACKING = {
+    "ended_with_failures": "that ended with failures",
+    "not_ended": "that had not ended",
+    "not_in_file": "that are not in this file",
+}
+
+
+def _lacking(statistics: Mapping[str, Any]) -> str:
+    """Empty where every batch is complete."""
+    counts = statistics.get("batches_lacking") or {}
+    parts = [f"{words}: {counts[name]:,}" for name, words in LACKING.items() if counts.get(name)]
+    return f"Planned batches {'; '.join(parts)}." if parts else ""
 
 
 def _exploratory(others: Sequence[Shown]) -> Iterator[Block]:
@@ -279,6 +295,7 @@ BLOCKS = {
     "replicates": "Replicates were the units where an outcome is one number a batch, or where a level changes who or what is drawn.",
 }
 """by what effects count"""
+JACKKNIFE = "entities (by the jackknife; Efron and Stein, 1981) or, of one entity, combinations"
 
 
 def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -296,8 +313,7 @@ def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
     else:
         planned = dict.fromkeys(f"{own['total']:,}" for own in counts.values())
         yield f"Every cell has all of its planned {noun} ({listing(planned)})."
-    if lacking := summary["statistics"].get("batches_lacking"):
-        yield f"{counted(lacking, 'planned batch', 'planned batches')} had not ended, or are not in this file."
+    yield _lacking(summary["statistics"])
     effects = [one for family in _shown(summary["statistics"]) for one in family]
     if left_out := [f"{one.entry['left_out']:,} from {one.mark}" for one in effects if one.entry["left_out"]]:
         yield f"A block without a value in one of an effect's cells was left out of this effect: {listing(left_out)}."
@@ -341,6 +357,9 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
             f"{'All' if not stated else 'All other'} effects, {len(others):,}, are exploratory: each level against the first of its factor, "
             "and interactions of two factors. They are one family, and their p-values are corrected over all of them (Holm, 1979)."
         )
+        if not stated:
+            about = dict.fromkeys(one.entry["estimand"] for one in others)
+            yield f"{DESCRIBE} {listing(about)}{population}."
     if statistics["mode"] == "paired":
         yield IN_STEP
 
@@ -360,14 +379,18 @@ def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float,
     if methods & {"t", "jackknife"}:
         yield "Intervals are two-sided at 95 % and, like the tests, by Student's distribution over these units."
     if "Bonett–Price" in methods:
-        yield "Where few units differed between cells, one more of either sign was counted (Bonett and Price, 2012)."
+        yield BONETT_PRICE
     rates = [
         name
         for name, one in statistics["outcomes"].items()
         if one["per_talk"] and math.inf not in bounds.get(name, (math.inf,))
     ]
-    if rates and "entities" not in units:
+    if rates:
+        about = {cell["estimand"] for name in rates for cell in statistics["outcomes"][name]["cells"]}
+        over = JACKKNIFE if SPEAKS_OF["entities"] in about else "clusters"
         yield (
             f"Means of cells ({listing(rates)}) have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of "
-            "values that their variance over clusters gives."
+            f"values that their variance over {over} gives."
         )
+    if numbers := [name for name, one in statistics["outcomes"].items() if not one["per_talk"]]:
+        yield f"Means of cells ({listing(numbers)}) are over batches, with Student's interval."

@@ -69,11 +69,15 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     }
 
 
-def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
-    """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
-    ended: int = sum(cell.batch["status"] == BatchStatus.COMPLETED for cell in stored_cells(connection, study_id))
-    planned = design.get("batches")
-    return max(0, planned - ended) if isinstance(planned, int) else 0
+def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> dict[str, int]:
+    """Planned batches that are not complete, by what they lack. What is not in the file was deleted, or never exported."""
+    states = Counter(cell.batch["status"] for cell in stored_cells(connection, study_id))
+    planned, failures = design.get("batches"), states[BatchStatus.PARTIAL] + states[BatchStatus.FAILED]
+    return {
+        "ended_with_failures": failures,
+        "not_ended": states.total() - states[BatchStatus.COMPLETED] - failures,
+        "not_in_file": max(0, planned - states.total()) if isinstance(planned, int) else 0,
+    }
 
 
 def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
@@ -181,7 +185,8 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
     for item in stated:
         if item.outcome.name == outcome.name and (weighing := weigh(item.contrast, factors, table.cells)):
             confirmatory += [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
-    effects = [effect(table, each) for each in exploratory(factors, table.cells) if each.weights not in confirmatory]
+    others = [] if outcome.described_only else exploratory(factors, table.cells)
+    effects = [effect(table, each) for each in others if each.weights not in confirmatory]
     return {
         "words": outcome.words,
         "unit": outcome.unit,

@@ -53,14 +53,19 @@ class OutcomeTable:
     """by cell: the talks of a game hang together"""
     members: Array | None = None
     """blocks × places: who was in the conversation, as numbers; -1: nobody. None: nobody is shared"""
+    took_part: Array | None = None
+    """by block: whether the one whom the outcome is about took part"""
 
     def columns(self, cells: Sequence[Cell]) -> list[int]:
         return [self.cells.index(cell) for cell in cells]
 
     @property
     def played(self) -> Array:
-        """By block: it was to have a value. Of one agent's outcome, conversations that nobody measured are others' own."""
-        return ~numpy.isnan(self.values).all(axis=1) if self.outcome.about else numpy.ones(len(self.values), dtype=bool)
+        """By block: it was to have a value. Of one agent's outcome, conversations without the agent are others' own."""
+        if not self.outcome.about:
+            return numpy.ones(len(self.values), dtype=bool)
+        measured = ~numpy.isnan(self.values).all(axis=1)
+        return measured if self.took_part is None else measured | self.took_part
 
     def matched(self, groups: Sequence[Sequence[Cell]]) -> bool:
         """Whether in each group the blocks are the same everywhere: the same met, over the same, in the same game where
@@ -84,7 +89,8 @@ class OutcomeTable:
         numpy.add.at(times, row, present)
         with numpy.errstate(invalid="ignore"):
             means = numpy.where(times > 0, sums / numpy.maximum(times, 1), numpy.nan)
-        return _whole_batches(self.outcome, self.cells, means, names, self.linked)
+        batches = _whole_batches(self.outcome, self.cells, means, names, self.linked)
+        return replace(batches, took_part=numpy.isin(names, self.replicate[self.played]))
 
 
 def tables_of(
@@ -135,13 +141,15 @@ class _Talks:
                         self.members[place, position] = names.setdefault(name, len(names))
 
     def table(self, outcome: Outcome, linked: Array) -> OutcomeTable:
-        values = numpy.full(self.drawn.shape, numpy.nan)
+        values, name = numpy.full(self.drawn.shape, numpy.nan), outcome.about.partition(".")[2]
+        took_part = numpy.zeros(len(values), dtype=bool)
         for batch, places in zip(self._batches, self._places, strict=True):
+            took_part[places] |= numpy.array([name in talk.cast for talk in batch.values.talks], dtype=bool)
             if by_talk := batch.values.by_talk.get(outcome.name):
                 values[places, self._columns[batch.cell]] = [numpy.nan if value is None else value for value in by_talk]
         cells = tuple(self._columns)
         blocks = (self.replicate, self.scenario, self.game, self.drawn)
-        return OutcomeTable(outcome, cells, values, *blocks, linked, self.members)
+        return OutcomeTable(outcome, cells, values, *blocks, linked, self.members, took_part)
 
 
 def _of_batches(

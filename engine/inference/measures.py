@@ -32,6 +32,8 @@ class Outcome:
     """a path of the config, such as `agents.Ada`: shown where a factor sets something under it; empty: always"""
     asked_only: bool = False
     """shown only where a hypothesis names it"""
+    described_only: bool = False
+    """shown by cell, and in no effect that no hypothesis names"""
     also: tuple[str, ...] = ()
     """other ways to write its name"""
     digits: int = 1
@@ -53,6 +55,8 @@ class Talk(NamedTuple):
     """who met, and over what: talks of one number where it differs are no matched talks; empty: not known"""
     members: tuple[str, ...] = ()
     """who was sampled, such as entities: conversations that share one are not independent"""
+    cast: tuple[str, ...] = ()
+    """who took part, also where the talk failed"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

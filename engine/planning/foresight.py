@@ -174,12 +174,11 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
             stated=True,
         )
     ]
-    effects = [
-        (weighing.kind, item)
-        for outcome, weighing in _exploratory(factors, outcomes, hypotheses)
-        for item in compared(outcome, weighing)
-    ]
+    family = list(_exploratory(factors, outcomes, hypotheses))
+    effects = [(weighing.kind, item) for outcome, weighing in family for item in compared(outcome, weighing)]
     tests = sum(not item.layout.too_few for _, item in effects)
+    if replicates >= FEWEST_REPLICATES:  # the report also tests numbers of a batch that no plan foresees, such as calls
+        tests += sum(not outcome.per_talk and outcome.name not in example.outcomes for outcome, _ in family)
     comparisons += [
         replace(item, tests=max(1, tests)) for kind, item in effects if kind != "interaction" and item.outcome in shown
     ]
@@ -191,7 +190,7 @@ def _exploratory(
 ) -> Iterator[tuple[Outcome, Weighing]]:
     """What the report of a design tests beside its hypotheses: one family over all outcomes that it shows."""
     keys = [f"{key}." for factor in factors.factors for key in factor.keys]
-    for outcome in outcomes:
+    for outcome in (one for one in outcomes if not one.described_only):
         own = [weigh(item.contrast, factors, factors.cells) for item in hypotheses if item.outcome == outcome]
         stated = [{cell: sign * value for cell, value in one.weights.items()} for one in own if one for sign in (1, -1)]
         set_by_factor = not outcome.about or any(key.startswith(f"{outcome.about}.") for key in keys)

@@ -433,6 +433,16 @@ class KindMethods:
     """estimators, intervals, tests, corrections"""
 
 
+DESCRIBE = "Intervals are at 95 % and describe"
+RATES = (
+    "Rates and mean scores have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of values that the "
+    "cluster-robust variance gives."
+)
+MOVER = "Where events were few, the intervals of the two rates were joined (Newcombe, 1998; Zou and Donner, 2008)."
+BONETT_PRICE = "Where few differences varied, one more of either sign was counted (Bonett and Price, 2012)."
+ONE_FAMILY = "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979)."
+
+
 def paragraph(sentences: Iterable[str]) -> str:
     return " ".join(sentence.strip() for sentence in sentences if sentence.strip())
 

@@ -131,11 +131,12 @@ def values_by_talk(
                 values.setdefault(name, []).append(number(value))
         participants, cluster, block = unit[0][1], unit[0][5], unit[0][6]
         scenario = _place(block)
-        members = tuple(sorted(json.loads(participants))) if sampled else ()
+        cast = tuple(sorted(json.loads(participants)))
+        members = cast if sampled else ()
         drawn = "\x1f".join(members) or f"{participants}\x1f{blocks.get(scenario, '')}"
         if blocks and block is None:  # it failed
             drawn = ""
-        talks.append(Talk(place, _place(cluster) if linked else 0, scenario, drawn, members))
+        talks.append(Talk(place, _place(cluster) if linked else 0, scenario, drawn, members, cast))
         for name, column in by_talk.items():
             known = [value for value in values.get(name, ()) if value is not None]
             column.append(fmean(known) if known and len(known) == len(values[name]) else None)

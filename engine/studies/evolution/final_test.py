@@ -17,6 +17,7 @@ from typing import Any
 
 from tidepool.engine.inference.contrasts import SIGNIFICANT, of_mean
 from tidepool.engine.inference.intervals import UNIT, Interval, interval_over, wilson
+from tidepool.engine.inference.significance import corrected
 from tidepool.engine.studies.evolution.breeding import SEED, seeds_of
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
 from tidepool.engine.studies.evolution.fitness import Replies, mean_metrics
@@ -50,7 +51,7 @@ def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[st
     scores = list(map(score, champion)), list(map(score, baseline))
     found = by_problem_contrast(*scores)
     if found is None:
-        nothing = dict.fromkeys(("p_value", "difference_ci95", "difference_bounds", "better"))
+        nothing = dict.fromkeys(("p_value", "p_value_holm", "difference_ci95", "difference_bounds", "better"))
         return {**nothing, "difference": 0.0, "pairs": 0}
     lowest, highest = (
         fmean(
@@ -64,12 +65,22 @@ def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[st
     gaps = _differences(*scores)
     return {
         **found.as_json(),
+        "p_value_holm": found.p_value,
         "difference_bounds": (lowest, highest),
         "pairs": found.clusters,
         "better": better,
         "won": [problem for problem, gap in gaps.items() if gap > 0],
         "lost": [problem for problem, gap in gaps.items() if gap < 0],
     }
+
+
+def compare_all(champion: Sequence[Replies], others: Sequence[Sequence[Replies]]) -> list[dict[str, Any]]:
+    """The same against each of the others: one family, with Holm's correction. None is better that it takes back."""
+    found = [compare(champion, other) for other in others]
+    for one, p_value in zip(found, corrected([one["p_value"] for one in found]), strict=True):
+        better = one["better"] if p_value is not None and p_value <= SIGNIFICANT else None
+        one |= {"p_value_holm": p_value, "better": better}
+    return found
 
 
 def _differences(first: Scores, second: Scores) -> dict[int, float]:

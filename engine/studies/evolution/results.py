@@ -24,6 +24,9 @@ from tidepool.engine.inference.intervals import UNIT, in_percent
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import (
+    BONETT_PRICE,
+    DESCRIBE,
+    ONE_FAMILY,
     Block,
     Cell,
     Estimate,
@@ -38,6 +41,7 @@ from tidepool.engine.reports.blocks import (
     listing,
     sampling,
     table,
+    tested,
     text_of,
 )
 from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
@@ -64,6 +68,7 @@ from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents
 
 CALLS = "calls"
+UNCLEAR_REPLIES = "unclear replies"
 CHAMPION = "champion"
 ONE_SEARCH = "In training, of one search: without intervals, since prompts descend from one another and the best is picked by this figure."
 STRATEGIES = {
@@ -74,17 +79,17 @@ STRATEGIES = {
 }
 HELD_OUT = (
     "The champion, the fittest prompt on the training problems, and the best seed prompt were compared on {problems} held out from the "
-    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals (with several replies a problem, those of a rate "
-    "over problems), graded scores Student's. The difference was taken problem by problem, with Student's interval and test, or Bonett "
-    "and Price's where few problems differed. Problems without a mark for one of them were left out of it, so it is not always the gap "
-    "between the accuracies. Fitness and accuracy in training decided which prompts went on, so they flatter the best."
+    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals (Wilson, 1927; with several replies a problem, those of a "
+    "rate over problems), graded scores Student's. The difference was taken problem by problem, with Student's interval and test. Problems "
+    "without a mark for one of them were left out of it, so it is not always the gap between the accuracies. Fitness and accuracy in training "
+    "decided which prompts went on, so they flatter the best."
 )
 UNCLEAR = (
     "A reply that stayed without a readable answer is unclear. In training it counted as not right, so that no prompt gains by evading. "
-    "On held-out problems it was left out as neither right nor wrong, and the accuracy has bounds for all such replies wrong and right; "
-    "a verdict was given only where they could not reverse it."
+    "On held-out problems it was left out as neither right nor wrong."
 )
 ESTIMAND = "these prompts on problems like these"
+BOUNDED = "The accuracy has bounds for all unclear replies wrong and right; a verdict was given only where they could not reverse it."
 ONE_RUN = "One run says little about the strategy that found these prompts: compare runs over several seeds."
 
 
@@ -97,6 +102,14 @@ class EvolutionResults(Results):
         accuracy = "accuracy of the champion on held-out problems"
         return [
             Outcome(name=ACCURACY, words=accuracy, unit=PERCENT, bounds=UNIT, per_talk=False, also=("accuracy",)),
+            Outcome(
+                name=UNCLEAR_REPLIES,
+                words="unclear replies of the champion on them",
+                unit=PERCENT,
+                bounds=UNIT,
+                per_talk=False,
+                described_only=True,
+            ),
             Outcome(name=CALLS, words="calls that the search took", per_talk=False, digits=0),
         ]
 
@@ -105,7 +118,11 @@ class EvolutionResults(Results):
         stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
         champion = stored.get(CHAMPION) or {}
         return BatchValues(
-            of_batch={ACCURACY: number(champion.get("validation_accuracy")), CALLS: number(stored.get("search_calls"))}
+            of_batch={
+                ACCURACY: number(champion.get("validation_accuracy")),
+                UNCLEAR_REPLIES: number(champion.get("unclear")),
+                CALLS: number(stored.get("search_calls")),
+            }
         )
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
@@ -144,7 +161,7 @@ class EvolutionResults(Results):
         if stats.champion and stats.baseline:
             data["champion, held out"] = _held_out(stats.champion)
             data["best seed, held out"] = _held_out(stats.baseline)
-        return {**data, "p": PValue(stats.p_value), "stopped by": stats.stopped_by or "–"}
+        return {**data, "p (Holm)": PValue(stats.p_value_holm), "stopped by": stats.stopped_by or "–"}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
@@ -164,7 +181,8 @@ class EvolutionResults(Results):
         settings = config.sections["evolution"]
         weights = " + ".join(f"{weight:g} × {name}" for name, weight in settings["weights"].items() if weight)
         missing = statistics["genomes"].get("missing")
-        extra = []
+        fitness = f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1."
+        measures, extra = (fitness, *_marking(settings)), []
         if settings.get("seed_final"):
             extra.append(
                 "After the search all seed prompts were asked more training problems, so that the best was found with care."
@@ -172,18 +190,24 @@ class EvolutionResults(Results):
         if settings.get("random_baseline"):
             extra.append("A random search with as many calls was compared with the champion in the same way.")
         return KindMethods(
-            design=tuple(_design(settings, statistics)),
-            measures=(
-                f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1.",
-                *_marking(settings),
-            ),
+            design=tuple(_design(settings)),
+            measures=measures,
             missing=(
                 f"{100 * missing:.1f} % of the answers on training problems are missing: a call that failed is never a "
                 "wrong answer.",
             )
             if missing
             else (),
-            analysis=(HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")), *extra, ONE_RUN),
+            analysis=(
+                _took(statistics),
+                HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")),
+                BONETT_PRICE,
+                *((BOUNDED,) if UNCLEAR in measures else ()),
+                *extra,
+                f"{DESCRIBE} {self.estimand(statistics)}.",
+                ONE_FAMILY,
+                ONE_RUN,
+            ),
         )
 
 
@@ -209,7 +233,7 @@ def _verdicts(stats: EvolutionStatistics) -> Iterator[Block]:
         yield Words(f"champion against random search of {rival.calls:,} calls: {gain}")
     if stats.won is not None and stats.lost is not None:
         yield Words(f"The champion does better on {counted(len(stats.won), 'problem')}, worse on {len(stats.lost):,}.")
-        yield Words(ONE_RUN, "quiet")
+        yield Words(f"{ONE_FAMILY} {ONE_RUN}", "quiet")
 
 
 def verdict(stats: EvolutionStatistics) -> str:
@@ -233,14 +257,15 @@ def _shared(stats: EvolutionStatistics | RandomSearch) -> str:
 
 
 def _judgement(stats: EvolutionStatistics | RandomSearch) -> str:
-    if stats.p_value is None:
+    if stats.p_value is None or stats.p_value_holm is None:
         return TOO_FEW_PAIRS
+    chance = tested(stats.p_value, stats.p_value_holm)
     if stats.better:
-        return f"the champion is {'better' if stats.better == CHAMPION else 'worse'} (p = {stats.p_value:.2g})"
-    if stats.p_value > SIGNIFICANT or not stats.difference_bounds:
-        return f"not distinguishable (p = {stats.p_value:.2g})"
+        return f"the champion is {'better' if stats.better == CHAMPION else 'worse'}, {chance}"
+    if stats.p_value_holm > SIGNIFICANT or not stats.difference_bounds:
+        return f"not distinguishable, {chance}"
     ends = " to ".join(f"{100 * bound:+.1f}" for bound in stats.difference_bounds)
-    return f"no verdict, since unclear replies could reverse it ({ends} points, p = {stats.p_value:.2g})"
+    return f"no verdict, since unclear replies could reverse it ({ends} points), {chance}"
 
 
 def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
@@ -330,7 +355,7 @@ def _drawn(stats: EvolutionStatistics) -> Iterator[Block]:
 # -- methods -----------------------------------------------------------------------------------------------------
 
 
-def _design(settings: Mapping[str, Any], statistics: Statistics) -> Iterator[str]:
+def _design(settings: Mapping[str, Any]) -> Iterator[str]:
     seeds = settings.get("seed_prompts")
     origin = counted(len(seeds), "seed prompt") + " of our own" if seeds else "the seed prompts that come with Tidepool"
     yield (
@@ -358,7 +383,10 @@ def _design(settings: Mapping[str, Any], statistics: Statistics) -> Iterator[str
     )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
-    yield (
+
+
+def _took(statistics: Statistics) -> str:
+    return (
         f"The search took {counted(len(statistics['generations']), 'generation')} of {counted(statistics['genomes']['total'], 'prompt')} "
         f"in all, and {counted(statistics['search_calls'], 'call')}."
     )

@@ -73,6 +73,7 @@ class RandomSearch(Portrait):
 
     calls: int
     p_value: float | None
+    p_value_holm: float | None
     difference: float
     difference_ci95: Interval | None
     difference_bounds: Interval | None
@@ -100,6 +101,8 @@ class EvolutionStatistics(Statistics):
     """the best seed prompt"""
     p_value: float | None
     """None: too few pairs, or not validated yet"""
+    p_value_holm: float | None
+    """corrected for the comparison with random search, if there is one"""
     difference: float | None
     difference_ci95: Interval | None
     difference_bounds: Interval | None

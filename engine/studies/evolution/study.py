@@ -10,7 +10,7 @@ from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.studies.evolution.breeding import search, search_at_random
 from tidepool.engine.studies.evolution.evaluator import Evaluator, Numbering
-from tidepool.engine.studies.evolution.final_test import best_seed, by_problem, compare, examine, portrait, score
+from tidepool.engine.studies.evolution.final_test import best_seed, by_problem, compare_all, examine, portrait, score
 from tidepool.engine.studies.evolution.gepa import gepa_search, require_extra
 from tidepool.engine.studies.evolution.grader import Grader, open_marker
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, with_problems
@@ -56,13 +56,15 @@ class Evolution(Study):
         champion, drawn = evaluator.leader(), rival.leader() if rival else None
         marks = await examine(evaluator, [champion, baseline, *([drawn] if drawn else [])], problems.validation)
         champion_marks, baseline_marks = (marks[finalist.genome.prompt] for finalist in (champion, baseline))
+        rivals = [by_problem(marks[one.genome.prompt]) for one in (baseline, drawn) if one]
+        against_seed, *against_random = compare_all(by_problem(champion_marks), rivals)
         refused = {reason: count for reason, count in evaluator.rewrites.most_common() if reason != ACCEPTED}
         if refused:
             run.log("info", f"Rewrites refused: {counted_reasons(refused)}.")
         result = {
             "champion": portrait(champion, champion_marks),
             "baseline": portrait(baseline, baseline_marks),
-            **compare(by_problem(champion_marks), by_problem(baseline_marks)),
+            **against_seed,
             "stopped_by": stopped_by,
             "calls_saved_by_racing": evaluator.calls_saved,
             "search_calls": search_calls,
@@ -73,11 +75,7 @@ class Evolution(Study):
         }
         if rival and drawn:
             random_marks = marks[drawn.genome.prompt]
-            result["random_search"] = {
-                **portrait(drawn, random_marks),
-                "calls": rival.calls,
-                **compare(by_problem(champion_marks), by_problem(random_marks)),
-            }
+            result["random_search"] = {**portrait(drawn, random_marks), "calls": rival.calls, **against_random[0]}
         # How the champion did on each held-out problem, so that batches can be compared problem by problem.
         questions = sha256("\x1f".join(problem.question for problem in problems.validation).encode()).hexdigest()
         scores = [score(replies) for replies in by_problem(champion_marks)]
@@ -99,10 +97,10 @@ class Evolution(Study):
     def values_planned(self) -> PlannedBatch:
         settings = settings_of(self.config)
         held_out = len(settings.frozen.validation) if settings.frozen else settings.validation_problems
-        replies = settings.samples * len(settings.solvers())
+        replies, tests = settings.samples * len(settings.solvers()), 2 if settings.random_baseline else 1
         return PlannedBatch(
             counted="held-out problems",
             outcomes={ACCURACY: PlannedValues(held_out, replies)},
             sizes={"evolution.validation_problems": held_out},
-            rivals=(PlannedRivals("the champion and the best seed prompt", ACCURACY, held_out, "matched"),),
+            rivals=(PlannedRivals("the champion and the best seed prompt", ACCURACY, held_out, "matched", tests),),
         )

@@ -53,7 +53,7 @@ from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents, steps_table
 
 PAIRED = (
-    "Gains are taken query by query; Holm's correction is over this table. The best operator was picked on these very queries. To "
+    "Gains are exploratory and taken query by query; Holm's correction is over this table. The best operator was picked on these very queries. To "
     f"compare learners rather than policies, run {SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
 )
 LEARNERS = {
@@ -71,7 +71,7 @@ HELD_OUT = (
     "the same rules. A query's score is the mean reward of its episodes. Means have Student's 95 % intervals over queries; "
     "the policy's gains over random play, the best constant operator, the unchanged query and learners that ran beside were taken query by "
     "query, with Student's 95 % intervals and two-sided tests (where few queries differed, those of Bonett and Price, 2012), corrected as one "
-    "family (Holm, 1979). They describe these policies on queries like these. The best constant operator was picked on these very queries, "
+    "exploratory family (Holm, 1979). They describe these policies on queries like these. The best constant operator was picked on these very queries, "
     "which favours it: where it was ahead, its p-value was multiplied by the number of operators."
 )
 ESTIMAND = "these policies on queries like these"

@@ -8,8 +8,21 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.intervals import in_percent, share_interval
-from tidepool.engine.reports.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
+from tidepool.engine.reports.blocks import (
+    BONETT_PRICE,
+    DESCRIBE,
+    MOST_NAMED,
+    MOVER,
+    ONE_FAMILY,
+    RATES,
+    KindMethods,
+    counted,
+    interval,
+    listing,
+    sampling,
+)
 from tidepool.engine.studies.secret_game.contrasts import MOST_COMPARED
+from tidepool.engine.studies.secret_game.detectors.detection import DEFAULT_THRESHOLD
 
 PAIRINGS = {
     "round_robin": "Every agent met every other in turn (round robin).",
@@ -23,9 +36,9 @@ DETECTORS = {
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
 }
-RATES = (
-    "Rates and mean scores have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of values that the "
-    "cluster-robust variance gives."
+DENIALS = (
+    "The detectors do not read denials: an agent that mentions its own secret, also to deny or quote a guess or in an everyday sense, "
+    "counts as revealing it; ordinary words are often kept apart as uncertain."
 )
 QUESTIONS = {
     "against third agents": "Agents were compared against third agents, on the same opponents, sides and scenarios.",
@@ -35,13 +48,12 @@ ESTIMATORS = {
     "CR2": "Differences against third agents are by least squares, with CR2 standard errors and Satterthwaite's degrees of freedom (Bell and "
     "McCaffrey, 2002).",
     "clusters": "Where games or scenarios link conversations, standard errors are over these clusters.",
-    "MOVER": "Where events were few, the intervals of the two rates were joined (Newcombe, 1998; Zou and Donner, 2008).",
+    "MOVER": MOVER,
     "t": "Mean differences have Student's interval and test.",
-    "Bonett–Price": "Where few differences varied, one more of either sign was counted (Bonett and Price, 2012).",
+    "Bonett–Price": BONETT_PRICE,
 }
 """by the method of a comparison"""
 BEST = "Only the best agents by mean score were compared."
-FAMILY = "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979)."
 
 
 def methods(
@@ -115,13 +127,14 @@ def _detection(settings: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield f"A side counted as having revealed where a detector found its own secret in its own messages: {listing(ways)}."
     yield "A partner who guessed or repeated a secret did not count as a reveal."
-    if set(wording) == set(DETECTORS):
-        yield from _measured()
+    yield DENIALS
+    default = set(wording) == set(DETECTORS) and settings["fuzzy_threshold"] == DEFAULT_THRESHOLD
+    yield _measured() if default else "How often this set of detectors is right was not measured."
     if "judge" in settings["detection"]:
         yield f"In addition, {settings['judge']} judged each side; its verdicts are reported separately."
 
 
-def _measured() -> Iterator[str]:
+def _measured() -> str:
     """On the labelled messages of an outside author."""
     path = Path(__file__).parent / "detectors" / "measured.toml"
     counts: dict[str, list[int]] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -129,13 +142,10 @@ def _measured() -> Iterator[str]:
         name: f"{certain:,} of {cases:,} ({interval(in_percent(share_interval(certain, cases)))} %)"
         for name, (cases, certain) in counts.items()
     }
-    yield (
+    return (
         f"On messages that an outside author wrote and labelled, these detectors found {found['by_wording']} reveals by wording and "
-        f"{found['by_meaning']} hints by meaning. They took {found['without_the_word']} messages without the secret for a reveal."
-    )
-    yield (
-        "The detectors do not read denials: an agent that mentions its own secret, also to deny or quote a guess or in an everyday sense, "
-        f"counts as revealing it ({found['mentions']} such messages); ordinary words are often kept apart as uncertain."
+        f"{found['by_meaning']} hints by meaning. They took {found['without_the_word']} messages without the secret, and {found['mentions']} "
+        "such mentions, for a reveal."
     )
 
 
@@ -167,11 +177,11 @@ def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
     if facts:
         rests = {"talks": "talk", "games": "game", "scenarios": "scenario"}
         clusters = listing(counted(facts[name], noun) for name, noun in rests.items() if name in facts["clusters"])
-        yield f"Intervals are at 95 % and describe {facts['speaks_of']}; their clusters are {clusters}."
+        yield f"{DESCRIBE} {facts['speaks_of']}; their clusters are {clusters}."
     yield RATES
     if comparisons := statistics.get("comparisons"):
         yield from (words for name, words in QUESTIONS.items() if any(row["estimand"] == name for row in comparisons))
         yield from (words for name, words in ESTIMATORS.items() if any(row["method"] == name for row in comparisons))
         if len(statistics["agents"]) > MOST_COMPARED:
             yield BEST
-        yield FAMILY
+        yield ONE_FAMILY

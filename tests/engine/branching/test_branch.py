@@ -7,12 +7,15 @@ from typing import Any, cast
 
 import pytest
 
+from tests.engine.results.test_methods import told as methods_told
 from tests.support.state import change, end_state, query, sold_live
 from tests.support.studies import CAST, game
 from tidepool import Agent, Entity, SecretGame, Simulation, read_summary, resume_batch, run_batch
 from tidepool.engine.branching.making import BranchSpec, new_branch
 from tidepool.engine.branching.replay import BranchStudy
+from tidepool.engine.branching.results import blocks
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
+from tidepool.engine.reports.blocks import Table
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import planned_branch, question_about, run_planned
 from tidepool.engine.runtime.plans import Plan
@@ -50,6 +53,19 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
     for redraw in new.branch.origin.redraws():
         assert after[redraw.number][:2] == before[redraw.conversation][:2]
         assert (after[redraw.number][2] == ("assigned", SAY)) == (redraw.arm == "altered")
+    methods, outcomes = methods_told(database), branch.statistics["branch"]["outcomes"]
+    for words in (
+        "A side counted as having revealed where a detector found",
+        "The speaker is who speaks at t3; what counts is what follows it.",
+        "Intervals are at 95 % and describe conversations like these.",
+        "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979).",
+        *(f"peaker {one['name'][8:-2]}s: {one['left_out']} conversations are left out" for one in outcomes),
+        "Wilson EB (1927)",
+        "Bonett DG, Price RM (2012)",
+    ):
+        assert words in methods, words
+    titles = [one.title for one in blocks(branch.statistics) if isinstance(one, Table)]
+    assert titles == ["exploratory effect, over conversations"]
     again = sum(
         after[one.number][2] == before[one.conversation][2]
         for one in new.branch.origin.redraws()
@@ -137,6 +153,7 @@ async def test_a_simulation_is_branched_at_one_message_and_measured_by_its_judge
     names = [one["name"] for one in branch.statistics["branch"]["outcomes"]]
     assert names == ["speaker_rating", "others_rating"]
     assert [one["conversations"] for one in branch.statistics["branch"]["outcomes"]] == [4, 4]
+    assert "simulated:judge rated every speaker" in methods_told(database)
     people_met = "SELECT DISTINCT participants FROM conversations WHERE batch_id = ? ORDER BY 1"
     assert query(database, people_met, origin.batch_id) == query(database, people_met, branch.batch_id)
 

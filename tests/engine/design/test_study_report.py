@@ -10,7 +10,7 @@ from tests.engine.design.designs import written
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.report import study_report
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.reports.blocks import Table
+from tidepool.engine.reports.blocks import Table, Words
 from tidepool.engine.run import run_study
 from tidepool.tui.command.main import main
 
@@ -59,11 +59,41 @@ async def test_a_study_counts_lost_calls_over_its_cells(database: Path, tmp_path
     config.write_text(config.read_text() + "\n[providers.simulated]\nfatal_rate = 0.2\nretries = 0\n")
     summary = await run_study(load_config(config), database)
     lost = summary["calls"]["failed"]
+    cells = [cell["status"] for cell in summary["cells"]]
+    lacking = {"ended_with_failures": len(cells) - cells.count("completed"), "not_ended": 0, "not_in_file": 0}
+    assert summary["statistics"]["batches_lacking"] == lacking and lacking["ended_with_failures"]
     assert lost and sum(one["calls"] for one in summary["failures"]) == lost
+    for outcome in summary["statistics"][
+        "outcomes"
+    ].values():  # also of one agent, and where a talk failed in all cells
+        assert [cell["missing"] for cell in outcome["cells"]] == [40 - cell["talks"] for cell in outcome["cells"]]
+        assert all(row["left_out"] == 40 - row["number"] for row in outcome["effects"] if row["kind"] == "interaction")
     first = summary["failures"][0]
     (facts,) = [block for block in study_report(database, summary, methods=False).overview if isinstance(block, Table)]
     (line,) = [words for name, words in facts.rows if name == "failed"]
     assert str(line).startswith(f"{first['calls']:,} lost calls, ") and f"of batch {first['batch_id']})" in str(line)
+
+
+async def test_methods_of_a_design_of_evolutions_tell_what_all_its_batches_share(
+    database: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "evolution.toml"
+    sizes = "population_size = 4\nmax_generations = 2\nmax_problems = 8\nvalidation_problems = 12\nelite_size = 1\n"
+    factors = '[design]\nreplicates = 2\n[design.factors]\n"evolution.strategy" = ["genetic", "random"]\n'
+    config.write_text(f'[batch]\nkind = "evolution"\n[evolution]\n{sizes}{factors}')
+    summary = await run_study(load_config(config), database)
+    text = "\n".join(block.text for block in study_report(database, summary).methods if isinstance(block, Words))
+    assert "On held-out problems it was left out" in text and "Prompts were evolved by a genetic algorithm" in text
+    assert "Intervals are at 95 % and describe whole runs like these (problems: arithmetic)." in text
+    unclear = summary["statistics"]["outcomes"]["unclear replies"]
+    assert (
+        unclear["effects"] == [] and len([cell["mean"] for cell in unclear["cells"] if cell["mean"] is not None]) == 2
+    )
+    assert (
+        "Means of cells (held-out accuracy, unclear replies and calls) are over batches, with Student's interval."
+        in text
+    )
+    assert "could not reverse it" not in text and "The search took" not in text, "these are of one batch"
 
 
 def test_a_study_of_which_one_batch_is_meant_is_refused_with_the_ids_to_write(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.engine.design.designs import FACTORS, written
+from tests.engine.recomputed.studies import simulation
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.statistics import read_study
 from tidepool.engine.results.summary import read_summary
 from tidepool.engine.run import run_batch, run_study
 from tidepool.tui.command.main import main
@@ -84,11 +84,17 @@ def test_agents_are_planned_with_the_correction_over_all_comparisons_of_their_re
 def test_effects_of_a_design_are_planned_with_the_correction_over_all_effects_of_its_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = written(tmp_path)
-    found = told(capsys, tmp_path, str(config))["power"]["differences"]
-    asyncio.run(run_study(load_config(config), tmp_path / "study.db"))
-    outcomes = read_study(database=tmp_path / "study.db")["statistics"]["outcomes"].values()
-    assert {one["tests"] for one in found if not one["stated"]} == {sum(len(one["effects"]) for one in outcomes)}
+    config = tmp_path / "simulation.toml"
+    factor = '[design.factors]\n"entities.Hypatia.attributes.agreeableness" = [3, 8]\n'
+    config.write_text(simulation(66).replace("fatal_rate = 0.02", "") + factor)
+    evolution = EXAMPLES / "evolution_strategies.toml"
+    short = ("--set", "evolution.max_calls=120", "--set", "evolution.validation_problems=12")
+    for study, tests, *options in ((EXAMPLES / "design.toml", 23), (config, 2), (evolution, 4, *short)):
+        found = told(capsys, tmp_path, str(study), *options)["power"]["differences"]
+        assert main(["--db", str(tmp_path / "study.db"), "run", str(study), *options, "--json"]) == 0
+        outcomes = json.loads(capsys.readouterr().out)["statistics"]["outcomes"].values()
+        corrected = [row["p_value_holm"] is not None for one in outcomes for row in one["effects"]]
+        assert {one["tests"] for one in found if not one["stated"]} == {sum(corrected)} == {tests}
 
 
 def test_two_simulations_are_planned_as_pairs_of_the_same_entities(

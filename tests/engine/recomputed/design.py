@@ -110,7 +110,7 @@ class Design:
             "contrast": contrast,
             **found.row(scale),
             "number": found.clusters,
-            "left_out": int((self.played(outcome) & table.isna().any(axis=1)).sum()),
+            **self.missing("left_out", outcome, table.isna().any(axis=1)),
         }
 
     def combinations(self, outcome: str, values: pandas.Series) -> pandas.Series | None:
@@ -120,10 +120,13 @@ class Design:
         combinations = self.members.loc[values.index].map(";".join)
         return combinations if combinations.duplicated().any() else None
 
-    def played(self, outcome: str) -> pandas.Series:
-        """Conversations that were to have a value; of one participant, those that have one in any cell."""
-        table = self.table(outcome)
-        return table.notna().any(axis=1) if " of " in outcome else pandas.Series(True, table.index)
+    def missing(self, name: str, outcome: str, lost: pandas.Series) -> dict[str, int]:
+        """Of conversations that were to have a value. Who met in a game that failed no CSV file says."""
+        measure, _, owner = outcome.partition(" of ")
+        if owner and measure != "rating":
+            return {}
+        own = self.members[[not owner or owner in names for names in self.members]].index
+        return {name: len(own) - int((~lost).sum())}
 
     def cells(self, outcome: str) -> list[dict[str, Any]]:
         table, scale, rows = self.table(outcome), self.unit(outcome), []
@@ -134,7 +137,7 @@ class Design:
                 {
                     "levels": dict(zip(self.factors, cell, strict=True)),
                     "talks": len(known),
-                    "missing": int((self.played(outcome) & table[cell].isna()).sum()),
+                    **self.missing("missing", outcome, table[cell].isna()),
                     "mean": scale * float(known.mean()),
                     "ci95": ends and [scale * end for end in ends],
                 }

@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 from statsmodels.stats.proportion import proportion_confint
 
-from tests.engine.recomputed.estimators import FEWEST, LEVEL, paired
+from tests.engine.recomputed.estimators import FEWEST, LEVEL, correct, paired
 from tests.engine.recomputed.studies import Published
 
 SEARCH, HELD_OUT = "search", "judge"
@@ -31,11 +31,15 @@ def recomputed(published: Published) -> dict[str, Any]:
     )
     rows = {role: portrait(answers[answers["genome_id"] == name], genomes, name) for role, name in roles.items()}
     rows["random_search"] |= difference(scores, ends, "random_search")
+    tests = [difference(scores, ends, "baseline"), rows["random_search"]]
+    correct(tests)
+    for row in tests:
+        row["better"] = winner(row)
     gaps = (scores["champion"] - scores["baseline"]).dropna()
     bred = search[search["genome_id"].isin(genomes.index)]
     return {
         **rows,
-        **difference(scores, ends, "baseline"),
+        **tests[0],
         "won": list(gaps.index[gaps > 0]),
         "lost": list(gaps.index[gaps < 0]),
         "genomes": {"total": len(genomes), "distinct_prompts": genomes["prompt"].nunique(), "missing": missing(bred)},
@@ -120,14 +124,18 @@ def difference(scores: Scores, ends: list[Scores], other: str) -> dict[str, Any]
         float((ours["champion"] - theirs[other]).mean()) for ours, theirs in ((worst, best), (best, worst))
     )
     p_value = found.p_value if found.clusters >= FEWEST["pairs"] else None
-    better = None
-    if p_value is not None and p_value <= 1 - LEVEL:
-        better = "champion" if lowest > 0 else "baseline" if highest < 0 else None
     return {
         "difference_bounds": [lowest, highest],
         "difference": found.difference,
         "difference_ci95": found.interval,
         "p_value": p_value,
         "pairs": found.clusters,
-        "better": better,
     }
+
+
+def winner(row: dict[str, Any]) -> str | None:
+    """By the corrected p-value, unless unclear replies could reverse it."""
+    if row["p_value_holm"] is None or row["p_value_holm"] > 1 - LEVEL:
+        return None
+    lowest, highest = row["difference_bounds"]
+    return "champion" if lowest > 0 else "baseline" if highest < 0 else None

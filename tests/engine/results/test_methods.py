@@ -69,6 +69,25 @@ async def test_models_as_served_what_failed_the_hash_and_every_prompt_are_told(
         assert all(mark.format(place) in page for place in range(1, len(stored) + 1))
 
 
+ALL_FOUR = ["exact", "spelled", "encoded", "fuzzy"]
+UNMEASURED = "How often this set of detectors is right was not measured."
+
+
+@pytest.mark.parametrize(
+    ("detection", "threshold", "accuracy"),
+    [(ALL_FOUR, 90, "these detectors found "), (["exact"], 90, UNMEASURED), (ALL_FOUR, 80, UNMEASURED)],
+)
+async def test_denials_are_told_always_and_accuracies_of_the_default_detectors(
+    detection: list[str], threshold: float, accuracy: str, database: Path
+) -> None:
+    study = game(2)
+    study.detection, study.fuzzy_threshold = detection, threshold
+    await run_batch(study, database)
+    text = told(database)
+    assert "A partner who guessed or repeated a secret" in text and "The detectors do not read denials" in text
+    assert accuracy in text and (UNMEASURED in text) == (accuracy == UNMEASURED)
+
+
 async def test_a_stranger_s_config_spoils_no_report(database: Path) -> None:
     summary = await run_batch(game(2), database)
     with closing(sqlite3.connect(database)) as connection:

@@ -29,6 +29,7 @@ def judged(database: Path, baseline: str = "", **changed: Any) -> EvolutionStati
     with reading(database) as connection:
         found = evolution_statistics(connection, 1, {"strategy": "genetic"})
     assert found.baseline
+    changed |= {"p_value_holm": changed["p_value"]} if "p_value" in changed else {}
     return replace(found, baseline=replace(found.baseline, genome_id=baseline), **changed)
 
 
@@ -45,12 +46,12 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "nothing is known"),
     (
         {"p_value": 0.4, "difference": 0.1, "difference_ci95": (-0.1, 0.3), "better": None, "pairs": 9},
-        "on 9 held-out problems: not distinguishable (p = 0.4)",
+        "on 9 held-out problems: not distinguishable, p = 0.400",
     ),
     (
         {"p_value": 0.03, "difference": 0.1, "difference_bounds": (-0.02, 0.2), "better": None, "pairs": 50},
-        "no verdict, since unclear replies could reverse it (-2.0 to +20.0 points, p = 0.03)",
+        "no verdict, since unclear replies could reverse it (-2.0 to +20.0 points), p = 0.030",
     ),
-    ({"p_value": 0.01, "difference": 0.2, "better": "champion", "pairs": 9}, "the champion is better"),
+    ({"p_value": 0.01, "difference": 0.2, "better": "champion", "pairs": 9}, "the champion is better, p = 0.010"),
     ({"p_value": 0.01, "difference": -0.2, "better": "baseline", "pairs": 9}, "the champion is worse"),
 ]

@@ -8,7 +8,7 @@ from scipy import stats
 
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
-from tidepool.engine.studies.evolution.final_test import compare, held_out
+from tidepool.engine.studies.evolution.final_test import compare, compare_all, held_out
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
@@ -37,6 +37,14 @@ def test_a_winner_is_claimed_only_beyond_chance(champion: str, baseline: str, wi
     comparison = compare(once(champion), once(baseline))
     assert comparison["better"] == winner and (comparison["p_value"] is None) == (comparison["pairs"] < 10)
     assert comparison["p_value"] is None or (comparison["p_value"] <= 0.05) == (winner is not None)
+
+
+def test_two_comparisons_of_a_champion_are_one_family() -> None:
+    champion, seed, drawn = (once("+" * (20 - worse) + "-" * worse) for worse in (0, 5, 1))
+    (alone,), (first, second) = compare_all(champion, [seed]), compare_all(champion, [seed, drawn])
+    assert alone["better"] == "champion" and alone["p_value_holm"] == alone["p_value"] == first["p_value"] < 0.05
+    assert first["p_value_holm"] == pytest.approx(2 * alone["p_value"]) and first["better"] is None
+    assert second["p_value_holm"] == second["p_value"]
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,17 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     shown = text_of(Estimate(100 * found["difference"], gain, unit=" points", signed=True))
     assert page.count(shown) == 1, "the gain is the headline"
     assert page.count(f"on the {found['pairs']} problems marked for both; champion ") == 1
+    assert (
+        "comparisons are exploratory and one family" in page
+        and "random_search" in found
+        and found["p_value_holm"] is not None
+    )
     assert "against random search of" in page and page.count("compare runs over several seeds") == 2
     assert found["rewrites"] > sum(found["refused_rewrites"].values()) >= 0
     assert page.count("<polyline") == 2 and "random search" in page and "simulated:solver-small" in page
+    assert "Intervals are at 95 % and describe these prompts on problems like these." in page
+    assert "Bonett DG, Price RM (2012)" in page and "Wilson EB (1927)" in page
+    assert "could not reverse it" in page and f"and {found['search_calls']:,} calls." in page
     assert "<script" not in page and "&lt;script&gt;" in page
     found["champion"] |= {"missing": 0.123, "validation_missing": 0.456}
     (finalists,) = [
