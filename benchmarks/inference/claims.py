@@ -161,11 +161,11 @@ PANELS = (
     Panel("10 entities in threes", 10, size=3),
     Panel("30 entities alone", 30, size=1, shared=0.0),
     Panel("10 entities near the end of the scale", 10, centre=4.6),
-    *(Panel(f"20 entities, every two once, reactions {sd:g}", 20, reaction=sd) for sd in (0, 0.2, 0.4)),
+    *(Panel(f"24 entities, every two once, reactions {sd:g}", 24, reaction=sd) for sd in (0, 0.2, 0.4)),
     *(Panel(f"30 entities, 120 conversations, reactions {sd:g}", 30, sampled=120, reaction=sd) for sd in (0, 0.2, 0.4)),
     *(
         Panel(f"{n} skewed entities, {pairs} conversations, reactions {sd:g}", n, 2, centre=1.6, skewed=True, sampled=pairs, reaction=sd)
-        for n, pairs in ((8, 28), (20, 190), (40, 300)) for sd in (0, 0.4)
+        for n, pairs in ((8, 28), (24, 276), (40, 300)) for sd in (0, 0.4)
     ),
 )  # fmt: skip
 SCALE = (1.0, 5.0)
@@ -263,7 +263,7 @@ def _batches() -> Iterator[tuple[World, World]]:
     yield (few := World("40 conversations", like(2), 40)), few
     yield rare, rare
     yield replace(rare, name="100 conversations, 5 % against 30 % reveal"), replace(rare, rates=like(4))
-    for games in (6, 12, 20, 40):
+    for games in (6, 12, 24, 40):
         name = f"{games} linked games of 6, a fifth leaky"
         leaky = World(name, like(4, 0.1), 6 * games, 0.2, games=games, linked=True, leaky=2.0)
         yield leaky, leaky

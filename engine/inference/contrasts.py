@@ -35,7 +35,7 @@ FEW_PAIRS = 20
 """fewer differences of one size are counted with Bonett and Price's two more"""
 FEWEST_TESTED = 10
 """games, scenarios or entities that values share, problems or queries: fewer have an interval, but no test"""
-RELIABLE_FROM = 20
+RELIABLE_FROM = 24
 """of the same: with fewer, intervals cover too rarely where a few differ much from the others"""
 IN_EVERY_ONE = "no verdict: one entity is in every conversation"
 """so nothing is left without it"""

@@ -148,7 +148,7 @@ def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
     yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)
     note = "Intervals leave out one entity at a time, with all its talks; of two entities there is none."
     few = any(entry.get("note") for entry in attributes.values())
-    yield Words(note + " Groups of fewer than 20 entities can have too narrow ones." * few, "quiet")
+    yield Words(note + " Groups of fewer than 24 entities can have too narrow ones." * few, "quiet")
 
 
 def _doubt(test: Row | None) -> tuple[float, float]:

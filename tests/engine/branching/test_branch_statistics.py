@@ -50,7 +50,7 @@ def test_talks_of_linked_games_count_by_game() -> None:
     paired = outcome(SHARE, values, origin(24), {number: number // 2 for number in values})
     narrow = "intervals can be too narrow"
     assert alone["note"] == f"only 24 conversations: below 40, {narrow}"
-    assert paired["note"] == f"only 13 games: below 20, {narrow}"
+    assert paired["note"] == f"only 13 games: below 24, {narrow}"
 
 
 def test_without_a_sentence_there_is_no_difference_to_tell() -> None:

@@ -81,7 +81,7 @@ def test_talks_that_a_game_links_are_one_difference_a_game() -> None:
     gaps = numpy.array(second) - numpy.array(first)
     as_student(found, gaps.reshape(12, 4).mean(axis=1).tolist())
     assert (found.units, found.number) == ("games", 12)
-    assert found.note == "only 12 games: below 20, intervals can be too narrow"
+    assert found.note == "only 12 games: below 24, intervals can be too narrow"
 
 
 def test_four_games_have_an_interval_and_no_verdict() -> None:

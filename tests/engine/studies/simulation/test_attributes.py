@@ -56,7 +56,7 @@ def test_a_test_needs_ten_entities_with_both_the_attribute_and_a_mean(
     ratings = {f"P{place}": [1.0 + place % 7] * (place < rated) for place in range(12)}
     found = _by_size(ratings, {f"P{place}": labels[place % 2] for place in range(known)})
     assert (found["tests"]["rating"] is not None) == tested
-    few = f"only {known // 2} entities in a group: below 20"
+    few = f"only {known // 2} entities in a group: below 24"
     assert found["note"].startswith(few if known >= 10 else f"no verdict: {known} of at least 10 entities (")
 
 
