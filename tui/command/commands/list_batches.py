@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.reports.blocks import money
+from tidepool.engine.reports.blocks import Headline, money, read_headline
 from tidepool.storage.file import reading, tidy_journal, tidy_locks
 from tidepool.storage.queries.lists import cell_name, with_studies
 from tidepool.storage.queries.watching import BatchLine, read_batches
@@ -28,7 +28,11 @@ def run(options: argparse.Namespace) -> int:
     tidy_journal(options.db)
     if options.json:
         echo_json(
-            [{name: getattr(batch, name) for name in IN_JSON} | {"origin": batch.branched_off} for batch in batches]
+            [
+                {name: getattr(batch, name) for name in IN_JSON}
+                | {"origin": batch.branched_off, "headline": headline.text if (headline := _headline(batch)) else None}
+                for batch in batches
+            ]
         )
         return 0
     if not batches:
@@ -51,7 +55,7 @@ IN_JSON = (
     "number id kind name status paused reason simulated created_at finished_at units_total units_completed units_failed calls "
     "cost_usd seconds resting partly_simulated seed study_id cells"
 ).split()
-LEFT_OUT = ("started", "seed", "branch", "kind", "cost")
+LEFT_OUT = ("started", "seed", "branch", "finding", "kind", "cost")
 """what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
 SHORTEST_NAME = 14
 
@@ -85,8 +89,13 @@ def _name(batch: BatchLine, studies: Mapping[str, str], width: int) -> str:
     return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), width - 2))}"
 
 
+def _headline(batch: BatchLine) -> Headline | None:
+    """What it found, as the file keeps it since the batch ended."""
+    return None if batch.running or batch.cells else read_headline(batch.headline)
+
+
 def _cells(batch: BatchLine) -> dict[str, str]:
-    origin = batch.branched_off
+    origin, headline = batch.branched_off, _headline(batch)
     failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
     return {
         "id": one_line(batch.id),
@@ -96,6 +105,7 @@ def _cells(batch: BatchLine) -> dict[str, str]:
         "seed": "" if batch.cells else f"{batch.seed}",
         "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),
         "units": f"{batch.units_done:,}/{batch.units_total:,}{failed}",
+        "finding": one_line(headline.brief) if headline else "",
         "cost": money(batch.cost_usd),
         "answers": "" if not batch.simulated else "partly simulated" if batch.partly_simulated else "simulated",
         "branch": one_line(f"{origin['at']} of {origin['batch_id']}") if origin else "",
