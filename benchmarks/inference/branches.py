@@ -3,10 +3,13 @@
 Conversations differ in how readily a side reveals (a normal spread on the logit scale) and in what the sentence
 does to them; the truth is the mean effect over all such conversations, or of one conversation its own. In the hardest world
 a tenth of the conversations is susceptible, and nearly always reveals after the sentence: below 40 conversations the report warns.
+Conversations also share entities or scenarios that react differently to the sentence, with no effect on average.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy
@@ -14,9 +17,9 @@ from scipy.special import expit  # type: ignore[import-untyped]
 
 from benchmarks.inference.judging import ALARMS, LEAST, Judged, per_cent, settled_one
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.branching.results import outcome
+from tidepool.engine.branching.results import Shared, outcome
 from tidepool.engine.inference.intervals import UNIT
-from tidepool.engine.inference.measures import PERCENT, Outcome
+from tidepool.engine.inference.measures import PERCENT, Outcome, Talk
 from tidepool.engine.studies.branches import Arm, Origin
 
 SHARE = Outcome(name="revealed", words="reveals", unit=PERCENT, bounds=UNIT)
@@ -53,7 +56,7 @@ def _told(draw: numpy.random.Generator, origin: Origin, rates: dict[Arm, numpy.n
     drawn = {arm: draw.random((len(rate), origin.times)) < rate[:, None] for arm, rate in rates.items()}
     talks = range(len(origin.conversations))
     values = {n: {arm: seen[n].astype(float).tolist() for arm, seen in drawn.items()} for n in talks}
-    return outcome(SHARE, values, origin, {})
+    return outcome(SHARE, values, origin, Shared({number: Talk(number) for number in talks}))
 
 
 def _holds(told: dict[str, Any], truth: float) -> bool:
@@ -93,7 +96,67 @@ def prove_rare() -> Iterator[Measurement]:
         yield at_least(words, found.coverage or 0, "%", 0 if found.warned else LEAST, note)
 
 
+@dataclass(frozen=True)
+class Together:
+    """Conversations that share entities or scenarios, each of which reacts to the sentence in its own way."""
+
+    name: str
+    reaction: float
+    """the standard deviation of these reactions"""
+    entities: int = 0
+    scenarios: int = 0
+    talks: int = 0
+
+
+TOGETHER = (
+    *(Together(f"{n} entities in pairs, reactions {sd:g}", sd, entities=n) for n in (10, 24) for sd in (0, 0.2, 0.4)),
+    *(
+        Together(f"{n} scenarios, reactions {sd:g}", sd, scenarios=n, talks=240)
+        for n in (4, 12, 24)
+        for sd in (0, 0.15)
+    ),
+)
+RATING = Outcome(name="rating", words="rating", bounds=(1.0, 5.0))
+
+
+def of_together(world: Together, tables: int, seed: int) -> Judged:
+    draw = numpy.random.default_rng((world.entities, world.scenarios, round(100 * world.reaction), seed))
+    pairs = list(combinations(range(world.entities), 2)) if world.entities else [()] * world.talks
+    scenario = [number % world.scenarios + 1 if world.scenarios else 0 for number in range(len(pairs))]
+    talks = {n: Talk(n, 0, scenario[n], members=tuple(map(str, pair))) for n, pair in enumerate(pairs)}
+    shared = Shared(talks, sampled=world.entities > 0)
+    origin = Origin("0" * 12, tuple(talks), "t2", "…", 5)
+    found = []
+    for _ in range(tables):
+        reacts = world.reaction * draw.normal(size=max(world.entities, world.scenarios))
+        if world.entities:
+            own = draw.normal(size=world.entities)
+            base = 3 + 0.5 * own[numpy.array(pairs)].mean(axis=1)
+            rates: dict[Arm, Any] = {"control": base, "altered": base + reacts[numpy.array(pairs)].mean(axis=1)}
+            drawn = {
+                arm: (mean[:, None] + 0.5 * draw.normal(size=(len(mean), 5))).clip(1, 5) for arm, mean in rates.items()
+            }
+        else:
+            moved = numpy.clip(0.4 + reacts[numpy.array(scenario) - 1], 0.01, 0.79)
+            rates = {"control": numpy.full(len(pairs), 0.4), "altered": moved}
+            drawn = {arm: 1.0 * (draw.random((len(rate), 5)) < rate[:, None]) for arm, rate in rates.items()}
+        values = {n: {arm: seen[n].tolist() for arm, seen in drawn.items()} for n in talks}
+        found.append(outcome(RATING if world.entities else SHARE, values, origin, shared))
+    alarms = [one["p_value"] is not None and one["p_value"] < 0.05 for one in found]
+    coverage, warned = per_cent([_holds(one, 0.0) for one in found]), all(one["note"] for one in found)
+    return Judged(coverage=coverage, alarms=per_cent(alarms), warned=warned, tables=tables)
+
+
+def prove_together() -> Iterator[Measurement]:
+    for world in TOGETHER:
+        found = settled_one(partial(of_together, world))
+        note = "the report warns" if found.warned else f"{found.tables:,} tables"
+        yield at_least(f"{world.name}: coverage", found.coverage or 0, "%", 0 if found.warned else LEAST, note)
+        yield at_most(f"{world.name}: found where there is nothing", found.alarms or 0, "%", ALARMS)
+
+
 def prove() -> Iterator[Measurement]:
     for talks, times in DESIGNS:
         yield from coverage(talks, times)
     yield from prove_rare()
+    yield from prove_together()

@@ -18,7 +18,7 @@ from tidepool.engine.inference.contrasts import few_clusters
 from tidepool.engine.inference.effects import effect
 from tidepool.engine.inference.hypotheses import ContrastSpec, Difference, Factor, Factors, weigh
 from tidepool.engine.inference.measures import BatchValues, Talk
-from tidepool.engine.studies.results import _difference
+from tidepool.engine.studies.results import difference_of
 from tidepool.engine.studies.secret_game.results import GameResults
 from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute
 from tidepool.engine.studies.simulation.results import compared
@@ -292,7 +292,7 @@ def batch_claims(two: TwoBatches) -> Callable[[Any], Iterator[Claim]]:
             BatchValues(talks=own, by_talk={measure.name: share}, linked=two.first.linked)
             for own, share in zip(talks, shares, strict=True)
         ]
-        found = _difference(measure, *batches)
+        found = difference_of(measure, *batches)
         assert found is not None
         ends, p_value, warned = found["difference_ci95"], found["p_value"], found.get("note", "")
         truth = 0.0 if null else None

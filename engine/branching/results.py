@@ -1,8 +1,8 @@
 """What a branch says: statistics, blocks, methods and its table in exports.
 
-The unit is the conversation: of each, the mean over its altered redraws less the mean over its control redraws, and Student's
-interval over conversations. Where games link their conversations, by memory or kept secrets, games are the clusters. Of one
-conversation the two groups of redraws are compared, and the result holds for this conversation alone."""
+The arms are two cells of a design, and its blocks are the conversations: of each, the mean over its altered redraws less the mean
+over its control redraws. Games, scenarios and entities that conversations share are treated as in any design. Of one conversation
+the two groups of redraws are compared, and the result holds for this conversation alone."""
 
 import json
 import sqlite3
@@ -10,13 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, few_clusters, matched, stratified
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters, stratified
+from tidepool.engine.inference.effects import FIRST, SECOND, cell_mean, difference, of_two
 from tidepool.engine.inference.grouped import Array, Grouped, numpy
 from tidepool.engine.inference.intervals import Interval, rates_of
-from tidepool.engine.inference.measures import Outcome
+from tidepool.engine.inference.measures import BatchValues, Outcome, Talk
 from tidepool.engine.inference.measures import number as numeric
 from tidepool.engine.inference.significance import corrected
 from tidepool.engine.kinds import KINDS, Kind, load_kind
@@ -35,15 +36,16 @@ from tidepool.engine.reports.blocks import (
     Words,
     counted,
     ended,
+    listing,
     number,
     quoted,
     sentence,
     table,
 )
 from tidepool.engine.reports.figures import forest
-from tidepool.engine.studies.branches import EARLIER, Arm, Origin, read_origin
-from tidepool.engine.studies.results import Batch, Results, Statistics
-from tidepool.storage.queries.conversations import measured_by_unit, records_of_batch, talk_rows
+from tidepool.engine.studies.branches import Arm, Origin, read_origin
+from tidepool.engine.studies.results import Batch, Results, Statistics, number_in
+from tidepool.storage.queries.conversations import measured_by_unit, talk_rows
 from tidepool.storage.states import UnitStatus, unit_id
 from tidepool.storage.transfer.tables import ExportTable
 from tidepool.storage.views import ColumnType
@@ -64,11 +66,9 @@ class BranchResults(Results):
         self.contents = replace(own, tables=(*own.tables, lambda _, batch: redraws(batch["number"], origin)))
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return statistics(connection, batch, self._kind.results.branch_measures(config.sections), self._origin)
-
-    def estimand(self, statistics: Statistics) -> str:
-        branch = statistics["branch"]
-        return f"{branch['unit']}s like these" if branch["conversations"] > 1 else "this conversation"
+        own = self._kind.results
+        measures = own.branch_measures(config.sections)
+        return statistics(connection, batch, measures, self._origin, sampled=own.shares_participants)
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return blocks(statistics)
@@ -85,7 +85,7 @@ class BranchResults(Results):
             _continued(self._origin),
             (*measured.measures, *_speaker(branch)),
             tuple(map(sentence, _left_out(branch))),
-            tuple(_analysis(self._origin, branch, self.estimand(statistics))),
+            tuple(_analysis(self._origin, branch)),
         )
 
 
@@ -103,12 +103,12 @@ def results_shown(summary: Mapping[str, Any]) -> Results:
 
 
 def statistics(
-    connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin
+    connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin, *, sampled: bool = False
 ) -> dict[str, Any]:
+    """`sampled`: conversations that share a participant are not independent."""
     number = batch["number"]
-    values = _by_measure(connection, batch, measures, origin)
-    games = _games(connection, number, origin)
-    outcomes = [outcome(measure, values[measure.name], origin, games) for measure in measures]
+    values, shared = _by_measure(connection, batch, measures, origin, sampled=sampled)
+    outcomes = [outcome(measure, values[measure.name], origin, shared) for measure in measures]
     for entry, p_value in zip(outcomes, corrected([entry.get("p_value") for entry in outcomes]), strict=True):
         entry["p_value_holm"] = p_value
     return {
@@ -118,40 +118,42 @@ def statistics(
             "say": origin.say,
             "times": origin.times,
             "conversations": len(origin.conversations),
-            "unit": _unit(games) if len(origin.conversations) > 1 else "redraw of this conversation",
             "redraws": {"planned": origin.units, "completed": _completed(connection, number, origin)},
             "outcomes": outcomes,
         }
     }
 
 
-def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mapping[int, int]:
-    """By conversation, where talks of a game hang together; else nothing."""
-    if next(records_of_batch(connection, number, EARLIER), None) is None:
-        return {}
-    return {
-        redraw.conversation: row.game
-        for row in talk_rows(connection, number)
-        if row.game is not None and (redraw := origin.redraw(row.number))
-    }
+class Shared(NamedTuple):
+    """What conversations have in common."""
 
+    talks: Mapping[int, Talk]
+    """by conversation: its game, its scenario and its members"""
+    sampled: bool = False
 
-def _unit(games: Mapping[int, int]) -> str:
-    return "game" if len(set(games.values())) < len(games) else "conversation"
+    @property
+    def linked(self) -> bool:
+        games = [talk.game for talk in self.talks.values() if talk.game]
+        return len(set(games)) < len(games)
 
 
 def _by_measure(
-    connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin
-) -> Mapping[str, Values]:
+    connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin, *, sampled: bool
+) -> tuple[Mapping[str, Values], Shared]:
     """The rows of the view `measures`, by measure, conversation and arm. Values off the scale come from a changed file."""
     values: dict[str, Any] = {measure.name: defaultdict(lambda: defaultdict(list)) for measure in measures}
     bounds = {measure.name: measure.bounds for measure in measures}
-    for unit, _, _, measure, value, _, _ in measured_by_unit(connection, batch["id"]):
+    talks: dict[int, Talk] = {}
+    for unit, participants, _, measure, value, cluster, block in measured_by_unit(connection, batch["id"]):
         if measure not in values or (redraw := origin.redraw(unit)) is None or (known := numeric(value)) is None:
             continue
         if bounds[measure][0] <= known <= bounds[measure][1]:
             values[measure][redraw.conversation][redraw.arm].append(known)
-    return values
+        if redraw.conversation not in talks:
+            game = number_in(cluster) if str(cluster).startswith("game ") else 0
+            members = tuple(json.loads(participants)) if sampled else ()
+            talks[redraw.conversation] = Talk(redraw.conversation, game, number_in(block), members=members)
+    return values, Shared(talks, sampled)
 
 
 def _completed(connection: sqlite3.Connection, number: int, origin: Origin) -> int:
@@ -159,62 +161,78 @@ def _completed(connection: sqlite3.Connection, number: int, origin: Origin) -> i
     return sum(row.status == UnitStatus.COMPLETED and origin.redraw(row.number) is not None for row in rows)
 
 
-def outcome(measure: Outcome, values: Values, origin: Origin, games: Mapping[int, int]) -> dict[str, Any]:
+def outcome(measure: Outcome, values: Values, origin: Origin, shared: Shared) -> dict[str, Any]:
     """Conversations count that have a redraw in every arm; each counts the same."""
     complete = {number: arms for number, arms in values.items() if all(arms.get(arm) for arm in origin.arms)}
     alone = len(origin.conversations) == 1
     data: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": measure.unit or "points"}
     data |= {"conversations": len(complete), "left_out": len(origin.conversations) - len(complete)}
-    scale = measure.scale
-    clusters = [games.get(number, -number) for number in complete]
-    for arm in origin.arms:
-        observed = [value for arms in complete.values() for value in arms[arm]] if alone else _means(complete, arm)
-        mean, bounds = _mean_of(observed, list(range(len(observed))) if alone else clusters, measure.bounds)
-        data |= {arm: _scaled(mean, scale), f"{arm}_ci95": _stretched(bounds, scale)}
+    return data | (_of_this_one if alone else _over_conversations)(measure, complete, origin, shared)
+
+
+FEWEST_BRANCHED = 40
+"""conversations: with fewer a rare large effect is often missed, and intervals are too narrow"""
+
+
+def _over_conversations(measure: Outcome, complete: Values, origin: Origin, shared: Shared) -> dict[str, Any]:
+    """The arms are two cells of a design whose blocks are the conversations."""
+    talks = [shared.talks[number] for number in complete]
+    control, altered = (
+        BatchValues(
+            talks=talks,
+            by_talk={measure.name: [fmean(arms[arm]) for arms in complete.values() if arm in arms]},
+            linked=shared.linked,
+            sampled=shared.sampled,
+        )
+        for arm in (origin.arms[0], origin.arms[-1])
+    )
+    table = of_two(measure, altered, control)
+    data: dict[str, Any] = {}
+    for arm, cell in zip(reversed(origin.arms), (FIRST, SECOND), strict=False):
+        mean = cell_mean(table, cell)
+        data |= {arm: _scaled(mean.mean, measure.scale), f"{arm}_ci95": _stretched(mean.interval, measure.scale)}
+    found = difference(table)
+    untested = found.units == "talks" and found.number < FEWEST_TESTED
+    few = few_clusters(found.number, "conversations", FEWEST_BRANCHED) if found.units == "talks" else found.note
+    data |= {"units": CALLED.get(found.units, found.units), "estimand": found.estimand, "note": few or found.note}
     if origin.say is not None:
-        contrast = _of_this_one(complete, measure) if alone else _over_conversations(complete, clusters, measure)
         data |= {
-            "difference": _scaled(contrast.difference if contrast else None, scale),
-            "difference_ci95": _stretched(contrast.interval if contrast else None, scale),
-            "p_value": contrast.p_value if contrast else None,
-            "method": contrast.method if contrast else None,
-            "note": "" if alone or not contrast else few_clusters(contrast.clusters, *FEW[_unit(games)]),
+            "difference": _scaled(found.difference, measure.scale),
+            "difference_ci95": _stretched(found.interval, measure.scale),
+            "p_value": None if untested else found.p_value,
+            "method": found.method,
         }
     return data
 
 
-FEW: Mapping[str, tuple[Any, ...]] = {"game": ("games",), "conversation": ("conversations", 40)}
-"""by unit: with fewer than 40 conversations a rare large effect is often missed, and intervals are too narrow"""
+CALLED = {"talks": "conversations"}
 
 
-def _means(complete: Values, arm: Arm) -> list[float]:
-    return [fmean(arms[arm]) for arms in complete.values()]
-
-
-def _over_conversations(complete: Values, clusters: Sequence[int], measure: Outcome) -> Contrast | None:
-    gaps = numpy.array(_means(complete, "altered")) - numpy.array(_means(complete, "control"))
-    clusterings = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
-    contrast = matched(gaps, clusterings, measure.bounds[1] - measure.bounds[0])
-    return replace(contrast, p_value=None) if contrast and contrast.clusters < FEWEST_TESTED else contrast
-
-
-def _of_this_one(complete: Values, measure: Outcome) -> Contrast | None:
-    if not complete:
-        return None
-    (arms,) = complete.values()
+def _of_this_one(measure: Outcome, complete: Values, origin: Origin, _: Shared) -> dict[str, Any]:
+    """By its redraws, which are independent of each other."""
+    (arms,) = complete.values() if complete else (dict.fromkeys(origin.arms, ()),)
+    data: dict[str, Any] = {"units": "redraws", "estimand": "this conversation", "note": ""}
+    for arm in origin.arms:
+        mean, bounds = _mean_of(arms[arm], measure.bounds)
+        data |= {arm: _scaled(mean, measure.scale), f"{arm}_ci95": _stretched(bounds, measure.scale)}
+    if origin.say is None:
+        return data
     values = numpy.array([*arms["altered"], *arms["control"]])
     first = numpy.arange(len(values)) < len(arms["altered"])
-    return stratified(first, values, numpy.zeros(len(values), dtype=int), bounds=measure.bounds)
+    contrast = stratified(first, values, numpy.zeros(len(values), dtype=int), bounds=measure.bounds)
+    return data | {
+        "difference": _scaled(contrast.difference if contrast else None, measure.scale),
+        "difference_ci95": _stretched(contrast.interval if contrast else None, measure.scale),
+        "p_value": contrast.p_value if contrast else None,
+        "method": contrast.method if contrast else None,
+    }
 
 
-def _mean_of(
-    values: Sequence[float], clusters: Sequence[int], bounds: Interval
-) -> tuple[float | None, Interval | None]:
+def _mean_of(values: Sequence[float], bounds: Interval) -> tuple[float | None, Interval | None]:
     if not values:
         return None, None
     array: Array = numpy.array(values)
-    grouped = Grouped(numpy.zeros(len(array), dtype=int), 1, [numpy.array(clusters)])
-    (rate,) = rates_of(grouped.spread(array), bounds)
+    (rate,) = rates_of(Grouped(numpy.zeros(len(array), dtype=int), 1, [numpy.arange(len(array))]).spread(array), bounds)
     return (rate.mean, rate.interval()) if rate else (None, None)
 
 
@@ -305,11 +323,16 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
             "branch many conversations, with five redraws of each."
         )
     else:
-        unit = branch["unit"]
-        yield f"The unit is the {unit}: each conversation gives one mean an arm, and the interval is over {unit}s."
+        yield "Each conversation gives one mean in each arm."
+    yield from _described(branch)
     if branch["say"] is not None:
         yield from _speaker(branch)
     yield from _left_out(branch)
+
+
+def _described(branch: Mapping[str, Any]) -> Iterator[str]:
+    if about := dict.fromkeys(entry["estimand"] for entry in branch["outcomes"]):
+        yield f"{DESCRIBE} {listing(about)}."
 
 
 def _speaker(branch: Mapping[str, Any]) -> Iterator[str]:
@@ -351,7 +374,16 @@ def _continued(origin: Origin) -> list[str]:
     return design
 
 
-def _analysis(origin: Origin, branch: Mapping[str, Any], estimand: str) -> Iterator[str]:
+OVER = {
+    "conversations": "Student's interval and test over conversations",
+    "games": "Student's interval and test over games, since memory or kept secrets link conversations",
+    "scenarios": "Student's interval and test over scenarios, since they repeat",
+    "games and scenarios": "Student's interval and test over games and scenarios",
+    "entities": "the jackknife over entities (Efron and Stein, 1981), which leaves out one entity at a time with all its conversations",
+}
+
+
+def _analysis(origin: Origin, branch: Mapping[str, Any]) -> Iterator[str]:
     methods = {entry.get("method") for entry in branch["outcomes"]}
     if origin.say is None:
         yield "Shares and means are over conversations, each counted by the mean of its redraws."
@@ -363,13 +395,13 @@ def _analysis(origin: Origin, branch: Mapping[str, Any], estimand: str) -> Itera
     else:
         yield (
             "The effect is the mean over conversations of the difference between the mean of the altered and the mean of the control "
-            "redraws, with Student's interval and test over conversations, or over games where memory or kept secrets link them."
+            f"redraws, with {listing(dict.fromkeys(OVER.get(entry['units'], '') for entry in branch['outcomes']))}."
         )
     if not branch["outcomes"]:
         return
     yield RATES
     yield from (words for name, words in (("MOVER", MOVER), ("Bonett–Price", BONETT_PRICE)) if name in methods)
-    yield f"{DESCRIBE} {estimand}."
+    yield from _described(branch)
     if origin.say is not None:
         yield ONE_FAMILY
 

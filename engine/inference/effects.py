@@ -21,7 +21,17 @@ from tidepool.engine.inference.contrasts import (
     over_members,
 )
 from tidepool.engine.inference.grouped import Array, Grouped, numpy, pair_codes
-from tidepool.engine.inference.hypotheses import FEWEST_REPLICATES, Cell, Direction, Weighing
+from tidepool.engine.inference.hypotheses import (
+    FEWEST_REPLICATES,
+    Cell,
+    ContrastSpec,
+    Difference,
+    Direction,
+    Factor,
+    Factors,
+    Weighing,
+    weigh,
+)
 from tidepool.engine.inference.intervals import Interval, interval_over, parts_of, rates_of
 from tidepool.engine.inference.measures import BatchValues, Outcome
 
@@ -106,6 +116,16 @@ def tables_of(
         item.name: talks.table(item, linked) if item.per_talk else _of_batches(item, columns, batches, linked)
         for item in outcomes
     }
+
+
+ARMS = Factors((Factor("arm", ("first", "second"), frozenset()),))
+FIRST, SECOND = ARMS.cells
+
+
+def of_two(outcome: Outcome, first: BatchValues, second: BatchValues) -> OutcomeTable:
+    """Two batches, or the two arms of a branch, as the cells of a design."""
+    batches = [CellBatch(FIRST, 1, first), CellBatch(SECOND, 1, second)]
+    return tables_of([outcome], ARMS.cells, batches)[outcome.name]
 
 
 class _Talks:
@@ -220,6 +240,15 @@ class CellMean:
     mean: float | None
     interval: Interval | None
     estimand: str
+
+
+FIRST_LESS_SECOND = weigh(ContrastSpec((Difference("arm", "first", "second"),)), ARMS, ARMS.cells)
+
+
+def difference(table: OutcomeTable) -> Effect:
+    """Of the table of two."""
+    assert FIRST_LESS_SECOND is not None
+    return _over_talks(table, FIRST_LESS_SECOND)
 
 
 def effect(table: OutcomeTable, weighing: Weighing) -> Effect:

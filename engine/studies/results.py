@@ -14,9 +14,18 @@ from types import MappingProxyType
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import few_clusters, matched, stratified
-from tidepool.engine.inference.effects import SPEAKS_OF, CellBatch, CellMean, cell_mean, tables_of
+from tidepool.engine.inference.contrasts import few_clusters, stratified
+from tidepool.engine.inference.effects import (
+    SPEAKS_OF,
+    CellBatch,
+    CellMean,
+    cell_mean,
+    difference,
+    of_two,
+    tables_of,
+)
 from tidepool.engine.inference.grouped import numpy, places_in
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
@@ -25,7 +34,7 @@ from tidepool.engine.reports.figures import forest
 from tidepool.storage.queries.conversations import measured_by_unit
 from tidepool.storage.transfer.tables import PLAIN, ExportContents
 
-__all__ = ["Batch", "Exporter", "Results", "Statistics", "values_by_talk"]
+__all__ = ["Batch", "Exporter", "Results", "Statistics", "difference_of", "number_in", "values_by_talk"]
 
 Batch = Mapping[str, Any]
 """a row of the table `batch`"""
@@ -37,6 +46,8 @@ COMMON = 0.9
 
 class Results:
     contents: ExportContents = PLAIN
+    shares_participants = False
+    """participants were sampled, and conversations that share one are not independent"""
 
     def measures(self, sections: Sections) -> Sequence[Outcome]:
         """What designs compare, by a config alone."""
@@ -48,7 +59,7 @@ class Results:
 
     def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
         """What the batch came to in these measures."""
-        return values_by_talk(connection, batch, self.measures(sections))
+        return values_by_talk(connection, batch, self.measures(sections), sampled=self.shares_participants)
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
         """The `statistics` of the JSON summary: by default the mean of each measure."""
@@ -85,7 +96,7 @@ class Results:
         values = [
             self.values(connection, dict(batch), section) for batch, section in zip(batches, sections, strict=True)
         ]
-        compare = partial(_difference, measures[0])
+        compare = partial(difference_of, measures[0])
         words = f"{measures[0].words}, {unit}" if (unit := measures[0].unit) else measures[0].words
         return pairwise([batch["id"] for batch in batches], values, compare, words)
 
@@ -130,20 +141,20 @@ def values_by_talk(
             for name in (measure, f"{measure} of {participant}"):
                 values.setdefault(name, []).append(number(value))
         participants, cluster, block = unit[0][1], unit[0][5], unit[0][6]
-        scenario = _place(block)
+        scenario = number_in(block)
         cast = tuple(sorted(json.loads(participants)))
         members = cast if sampled else ()
         drawn = "\x1f".join(members) or f"{participants}\x1f{blocks.get(scenario, '')}"
         if blocks and block is None:  # it failed
             drawn = ""
-        talks.append(Talk(place, _place(cluster) if linked else 0, scenario, drawn, members, cast))
+        talks.append(Talk(place, number_in(cluster) if linked else 0, scenario, drawn, members, cast))
         for name, column in by_talk.items():
             known = [value for value in values.get(name, ()) if value is not None]
             column.append(fmean(known) if known and len(known) == len(values[name]) else None)
     return BatchValues(talks=talks, by_talk=by_talk, linked=linked, sampled=sampled)
 
 
-def _place(label: object) -> int:
+def number_in(label: object) -> int:
     """The number of a game or a scenario; 0 without one."""
     digits = str(label).rpartition(" ")[2]
     return int(digits) if digits.isdecimal() else 0
@@ -179,43 +190,49 @@ def _measure_blocks(measures: Mapping[str, Mapping[str, Any]]) -> Iterator[Block
     yield forest("means", [(name, one.value, one.interval) for name, _, one in rows if one.value is not None])
 
 
-def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> dict[str, Any] | None:
-    """Unit by unit where the same met in both, else as two samples; clustered by what links units."""
-    batches = (first, second)
-    known = [
-        {
-            (talk.number, talk.drawn): (value, talk)
-            for talk, value in zip(one.talks, values, strict=True)
-            if value is not None
-        }
-        for one, values in ((batch, batch.by_talk[measure.name]) for batch in batches)
+def difference_of(measure: Outcome, first: BatchValues, second: BatchValues) -> dict[str, Any] | None:
+    """Unit by unit where the same met in both, as the cells of a design; else as two samples, clustered by what links units."""
+    table = of_two(measure, first, second)
+    known = ~numpy.isnan(table.values)
+    drawn, units = table.drawn[known.all(axis=1)], list(map(int, known.sum(axis=0)))
+    if (drawn[:, 0] == drawn[:, 1]).all() and len(drawn) >= COMMON * max(units) > 0:
+        found = difference(table)
+        numbers = _scaled_difference(found.difference, found.interval, found.p_value, measure.scale)
+        counts = {"paired": True, "units": len(drawn), "clusters": found.number}
+        return {**counts, **numbers, "estimand": found.estimand, "note": found.note}
+    return None if first.sampled else _two_samples(measure, (first, second))
+
+
+def _two_samples(measure: Outcome, batches: Sequence[BatchValues]) -> dict[str, Any] | None:
+    units = [
+        (arm, talk, value)
+        for arm, batch in enumerate(batches)
+        for talk, value in zip(batch.talks, batch.by_talk[measure.name], strict=True)
+        if value is not None
     ]
-    both = [unit for unit in known[0] if unit in known[1]]
-    paired = len(both) >= COMMON * max(map(len, known)) > 0
-    if paired:
-        gaps = numpy.array([known[0][unit][0] - known[1][unit][0] for unit in both])
-        arm = 1 if second.linked and not first.linked else 0
-        ways = _clusterings([(arm, known[arm][unit][1]) for unit in both], batches)
-        contrast = matched(gaps, list(ways.values()), measure.bounds[1] - measure.bounds[0])
-    else:
-        units = [(arm, *one) for arm, values in enumerate(known) for one in values.values()]
-        values = numpy.array([value for _, value, _ in units])
-        group = numpy.array([arm == 0 for arm, _, _ in units])
-        ways = _clusterings([(arm, talk) for arm, _, talk in units], batches)
-        strata = numpy.zeros(len(values), dtype=int)
-        contrast = stratified(group, values, strata, list(ways.values()), measure.bounds)
+    group, values = (numpy.array([row[place] for row in units]) for place in (0, 2))
+    ways = _clusterings([(arm, talk) for arm, talk, _ in units], batches)
+    contrast = stratified(group == 0, values, numpy.zeros(len(values), dtype=int), list(ways.values()), measure.bounds)
     if contrast is None:
         return None
     clusters = " and ".join(ways)
     return {
-        "paired": paired,
-        "units": len(both) if paired else [len(one) for one in known],
+        "paired": False,
+        "units": [int((group == arm).sum()) for arm in (0, 1)],
         "clusters": contrast.clusters,
-        "difference": contrast.difference * measure.scale,
-        "difference_ci95": contrast.interval and [end * measure.scale for end in contrast.interval],
-        "p_value": contrast.p_value,
+        **_scaled_difference(contrast.difference, contrast.interval, contrast.p_value, measure.scale),
         "estimand": SPEAKS_OF[clusters or "talks"],
         "note": few_clusters(contrast.clusters, clusters) if ways else "",
+    }
+
+
+def _scaled_difference(
+    difference: float | None, interval: Interval | None, p_value: float | None, scale: float
+) -> dict[str, Any]:
+    return {
+        "difference": None if difference is None else difference * scale,
+        "difference_ci95": interval and [end * scale for end in interval],
+        "p_value": p_value,
     }
 
 

@@ -1,11 +1,12 @@
 """Entity simulations: the reading half.
 
-Batches are compared by the mean rating of each entity that both rated, each entity with itself. Batches of other entities, or
-without a judge, are only set side by side.
+Batches in which the same combinations met are compared conversation by conversation, others by the mean rating of each entity
+that both rated. Batches of other entities, or without a judge, are only set side by side.
 """
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import comb
 from statistics import fmean
 from typing import Any
@@ -19,7 +20,7 @@ from tidepool.engine.inference.intervals import jackknife_variance
 from tidepool.engine.inference.measures import UNBOUNDED, BatchValues, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, KindMethods
-from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics, values_by_talk
+from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics, difference_of
 from tidepool.engine.studies.simulation import report
 from tidepool.engine.studies.simulation.measures import MEASURES, RATING, SpeechTally, compare_by_attribute
 from tidepool.storage.queries.units import spoken_in_pages
@@ -28,6 +29,7 @@ from tidepool.storage.transfer.tables import ExportContents
 
 class SimulationResults(Results):
     contents = ExportContents(of_units=("judgements",), details="")
+    shares_participants = True
 
     def measures(self, sections: Sections) -> list[Outcome]:
         """None without a judge."""
@@ -48,9 +50,6 @@ class SimulationResults(Results):
         words = {"speaker_rating": "rating of the speaker", "others_rating": "rating of the others"}
         found = [Outcome(name=name, words=what, bounds=(low, high), digits=2) for name, what in words.items()]
         return found if settings["interaction_size"] > 1 else found[:1]
-
-    def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
-        return values_by_talk(connection, batch, self.measures(sections), sampled=True)
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
         settings, entities = config.sections["simulation"], list(map(stored_entity, config.sections["entities"]))
@@ -93,8 +92,17 @@ class SimulationResults(Results):
         return report.figures(statistics)
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-        rated = [_tally(connection, batch["number"]) for batch in batches]
-        return pairwise([batch["id"] for batch in batches], rated, compared, "mean rating of an entity")
+        """By conversations where the same combinations met, as in designs; else by the entities' own means."""
+        sections = [StoredConfig(batch["config"]).sections for batch in batches]
+        if not (measures := self.measures(sections[0])):
+            return []
+        rated = [
+            (self.values(connection, dict(batch), own), _tally(connection, batch["number"]))
+            for batch, own in zip(batches, sections, strict=True)
+        ]
+        return pairwise(
+            [batch["id"] for batch in batches], rated, partial(_rating_difference, measures[0]), "mean rating"
+        )
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
@@ -137,6 +145,13 @@ def _judgements(question: str, tally: SpeechTally, scale: tuple[float, float]) -
         "note": few_clusters(rated, "entities"),
         "distribution": distribution,
     }
+
+
+Rated = tuple[BatchValues, SpeechTally]
+
+
+def _rating_difference(rating: Outcome, first: Rated, second: Rated) -> dict[str, Any] | None:
+    return difference_of(rating, first[0], second[0]) or compared(first[1], second[1])
 
 
 def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:

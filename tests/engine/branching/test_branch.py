@@ -187,7 +187,7 @@ async def test_a_branch_tells_its_origin_and_is_not_branched_again(database: Pat
     branch = await branched(database, "t2", say=SAY, conversations=(2,), times=3)
     told = {"batch_id": origin.batch_id, "conversations": (2,), "at": "t2", "say": SAY, "times": 3}
     assert branch["origin"] == told
-    assert branch.statistics["branch"]["unit"] == "redraw of this conversation"
+    assert branch.statistics["branch"]["outcomes"][0]["estimand"] == "this conversation"
     with pytest.raises(UsageError, match="is a branch itself"):
         new_branch(database, BranchSpec("last", "t2"))
 
