@@ -69,9 +69,7 @@ def _title_and_detail(text: str) -> tuple[str, str]:
 
 class OriginList(TableRows[DraftOrigin]):
     COLUMNS = (Column("", 9, "accent"), Column("", share=2), Column("", style="dim", share=3))
-
-    def empty_text(self) -> str:
-        return "nothing fits these words"
+    empty = "nothing fits these words"
 
     def cells(self, item: DraftOrigin) -> Sequence[str]:
         return f" {item.group}", item.title, item.detail
@@ -162,9 +160,7 @@ class PickList(TableRows[Choice]):
     ]
     COLUMNS = (Column("", share=2), Column("", style="dim", share=3))
     mark = "✓ "
-
-    def empty_text(self) -> str:
-        return "nothing fits these words"
+    empty = "nothing fits these words"
 
     def cells(self, item: Choice) -> Sequence[str]:
         return item.title, item.detail

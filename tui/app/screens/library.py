@@ -69,8 +69,7 @@ class ShelfList(TableRows[Item]):
     ]
     mark = "✓ "
     shelf = ""
-    nothing = "reading the library …"
-    """why there are no rows"""
+    empty = "reading the library …"
 
     def show_shelf(self, shelf: str, items: Sequence[Item]) -> None:
         if shelf != self.shelf:
@@ -83,9 +82,6 @@ class ShelfList(TableRows[Item]):
                 for title, (style, share) in zip(COLUMNS[shelf], styles, strict=True)
             ]
         self.show(items)
-
-    def empty_text(self) -> str:
-        return self.nothing
 
     def cells(self, item: Item) -> Sequence[str]:
         return item.cells
@@ -180,7 +176,7 @@ class LibraryScreen(ModeScreen):
         if self._target is not None and words and not any(one.id == self._target for one in matching(items, words)):
             self.query_one("#words", Input).value = words = ""
         if self._stamp is not None:
-            roll.nothing = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
+            roll.empty = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
         roll.show_shelf(self.shelf, matching(items, words))
         if self._target is not None:
             roll.go_to_item(self._target)

@@ -43,9 +43,7 @@ class ProviderList(TableRows[Card]):
         Column("address", style="dim"),
         Column("state", 24),
     )
-
-    def id_of(self, item: Card) -> str:
-        return item.name
+    ID_FIELD = "name"
 
     def cells(self, item: Card) -> Sequence[str | Piece]:
         state, colour = state_of(item)
@@ -68,18 +66,14 @@ class ModelTable(TableRows[ListedModel]):
         Column("until", 10, "mark"),
         Column("presets", style="accent"),
     )
-    _asking = False
+    ID_FIELD = "name"
+    empty = "no models to show"
     _batches = True
 
     def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
-        self._asking, self._batches = card.asking, card.has_batches
+        self.empty = "asking …" if card.asking else "no models to show"
+        self._batches = card.has_batches
         self.show(models)
-
-    def id_of(self, item: ListedModel) -> str:
-        return item.name
-
-    def empty_text(self) -> str:
-        return "asking …" if self._asking else "no models to show"
 
     def cells(self, item: ListedModel) -> Sequence[str]:
         batch = (item.batch_input_usd, item.batch_output_usd)

@@ -191,16 +191,13 @@ class PeopleList(TableRows[Person]):
 
     def __init__(self, participants: ParticipantKind, *, id: str) -> None:
         super().__init__(id=id)
-        self._participants = participants
+        self.empty = f"no {participants.name} yet: a adds one, i takes some from the library"
         self.wrong: set[int] = set()
 
     def show_people(self, people: Sequence[Person], wrong: set[int]) -> None:
         if list(people) != self.items or wrong != self.wrong:
             self.wrong = wrong
             self.show(people)
-
-    def empty_text(self) -> str:
-        return f"no {self._participants.name} yet: a adds one, i takes some from the library"
 
     def id_of(self, item: Person) -> str:
         return f"{item.place} {item.id}"
