@@ -25,11 +25,9 @@ from tidepool.tui.drawing.transcript import talk_lines
 def batches_of(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
     """A batch, or all batches of a study."""
     study = study_of(connection, reference)
-    return (
-        [find_batch(connection, reference)]
-        if study is None
-        else [cell.batch for cell in cells_of(connection, study.id)]
-    )
+    if study is None:
+        return [find_batch(connection, reference)]
+    return [cell.batch for cell in cells_of(connection, study.id)]
 
 
 # -- summaries and plans -----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run
 from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at
 from tidepool.tui.app.compose.examination import Examined, placed
 from tidepool.tui.app.compose.fields import UNSET, Form, KeyPath
-from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, newcomer, pages_of, record_of
+from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, Person, newcomer, pages_of, record_of
 from tidepool.tui.app.compose.plan_text import cost, help_of, in_full, in_one_line, is_free, key_words, marked
 from tidepool.tui.app.dialogs.basic import Choice, Confirm
 from tidepool.tui.app.dialogs.draft import DraftOrigin, OpenDialog, PickDialog, SaveDialog
@@ -34,6 +34,7 @@ from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor, focused_row
 from tidepool.tui.app.widgets.form_pages import FormPage, PeopleList, PeoplePage
 from tidepool.tui.app.widgets.frame import NameStrip
+from tidepool.tui.drawing.configs import config_of
 from tidepool.tui.drawing.text import dollars, one_line, shortened
 
 TOML, PLAN = "toml", "plan"
@@ -117,7 +118,10 @@ class ComposeScreen(ModeScreen):
             if kind != self._kind_shown:
                 self.form_pages = []  # nobody is shown a page that goes or is not there yet
                 await switcher.query(FormPage).remove()
-                pages = list(self._pages(kind)) if kind is not None else []
+                pages = [
+                    (PeoplePage if page.people else FormPage)(page, history.values, id=f"page-{page.name}")
+                    for page in (pages_of(kind) if kind is not None else ())
+                ]
                 for item in pages:
                     item.display = False
                 await switcher.mount_all(pages)
@@ -137,10 +141,6 @@ class ComposeScreen(ModeScreen):
                 if item.id == f"page-{here}" and not isinstance(item, PeoplePage):
                     await item.fill(self._sentences)
             self._turn_to(here)
-
-    def _pages(self, kind: str) -> Iterable[FormPage]:
-        for page in pages_of(kind):
-            yield (PeoplePage if page.people else FormPage)(page, self.history.values, id=f"page-{page.name}")
 
     def show_examined(self, examined: Examined) -> None:
         self._examined = examined
@@ -434,7 +434,7 @@ class ComposeScreen(ModeScreen):
             return
         if person.place is None:
             if stored := page.library.get(person.id):
-                self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+                self._leave_out(page, person)
                 self._append(record_of(stored))
             return
         record = dict(value_at(self.history.values, (page.participants.name, person.place)))
@@ -446,11 +446,14 @@ class ComposeScreen(ModeScreen):
         if page is None or (person := page.roll.current) is None:
             return
         if person.place is None:
-            self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+            self._leave_out(page, person)
         else:
             self.history.edit(Drop((page.participants.name,), person.place))
         self._people_changed()
         self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def _leave_out(self, page: PeoplePage, person: Person) -> None:
+        self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
 
     def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
         self.history.edit(Put(page.participants.ids, ids or UNSET))
@@ -508,8 +511,6 @@ class ComposeScreen(ModeScreen):
 
     async def _text_of(self, origin: DraftOrigin) -> str:
         """An example names the files beside it, which stay where they are."""
-        from tidepool.tui.drawing.configs import config_of
-
         if origin.batch is not None:
             return await self.tidepool.file.look(config_of, origin.batch.number)
         if origin.path is None:

@@ -119,13 +119,11 @@ class ResultsScreen(BatchActions):
         finding = await self._findings.read(batch)
         if finding is None or not self._live or self._batch is None or self._batch.number != batch.number:
             return
-        plots = [block for block in finding.blocks if isinstance(block, Figure | Heat)]
-        texts = [block for block in finding.blocks if block not in plots]
+        plots, texts = _sorted(finding.blocks)
         headline = [finding.headline] if finding.headline else []
         with while_open(self.app):
-            await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *plots[:1]])
-            await self.query_one("#statistics", BlockList).show([*headline, *texts, Words(LATER, "quiet")])
-            await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
+            overview = [*so_far(batch, finding), *plots[:1]]
+            await self._show_pages(overview, [*headline, *texts, Words(LATER, "quiet")], plots)
             if finding.headline != self._shown_of:
                 self._shown_of = finding.headline
                 await self._show_family(batch)
@@ -139,15 +137,16 @@ class ResultsScreen(BatchActions):
         except TidepoolError as error:
             await self._show_text(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
-        plots = [block for block in report.findings if isinstance(block, Figure | Heat)]
-        texts = [block for block in report.findings if block not in plots]
+        plots, texts = _sorted(report.findings)
         with while_open(self.app):
-            await self.query_one("#overview", BlockList).show(
-                _overview(report, texts, plots, of_study=bool(batch.cells))
-            )
-            await self.query_one("#statistics", BlockList).show([*texts, *report.methods_on_screen])
-            await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
+            overview = _overview(report, texts, plots, of_study=bool(batch.cells))
+            await self._show_pages(overview, [*texts, *report.methods_on_screen], plots)
             await self._show_family(batch)
+
+    async def _show_pages(self, overview: Sequence[Block], statistics: Sequence[Block], plots: Sequence[Block]) -> None:
+        await self.query_one("#overview", BlockList).show(overview)
+        await self.query_one("#statistics", BlockList).show(statistics)
+        await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
 
     async def _show_family(self, batch: BatchLine) -> None:
         """An evolution's champion, and whom it descends from."""
@@ -160,8 +159,7 @@ class ResultsScreen(BatchActions):
     async def _show_text(self, words: str, level: Level) -> None:
         """In place of the statistics; the talks can be read all the same, so no dialog lies over them."""
         with while_open(self.app):
-            for page in ("#overview", "#statistics", "#plots"):
-                await self.query_one(page, BlockList).show([Words(words, level)])
+            await self._show_pages(*[[Words(words, level)]] * 3)
 
     @work(exclusive=True, group="compare")
     async def _compare(self, numbers: list[int]) -> None:
@@ -212,6 +210,12 @@ class ResultsScreen(BatchActions):
 
 def _page(title: str, inner: Widget, *, offered: bool = True) -> Panel:
     return Panel(title, inner, id=f"panel-{inner.id}", offered=offered, framed=False)
+
+
+def _sorted(blocks: Iterable[Block]) -> tuple[list[Block], list[Block]]:
+    """Plots, and all else."""
+    plots: list[Block] = [block for block in blocks if isinstance(block, Figure | Heat)]
+    return plots, [block for block in blocks if block not in plots]
 
 
 def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *, of_study: bool) -> list[Block]:
