@@ -1,8 +1,6 @@
 """Home: all batches of the file."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from textual import on
 from textual.binding import Binding
@@ -71,7 +69,9 @@ class BatchesScreen(BatchActions):
                 self.table.refresh()
             return
         self._change_count, self._quiet = change_count, 0
-        self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
+        self._all = await self.tidepool.file.look(
+            lambda connection: with_studies(connection, read_batches(connection, self.tidepool.path))
+        )
         self._show()
 
     @on(Input.Changed, "#filter")
@@ -147,10 +147,6 @@ class BatchesScreen(BatchActions):
     def action_start(self, key: str) -> None:
         starter = next(starter for starter in STARTERS if starter.key == key)
         self.tidepool.run_config(starter.path, starter.title)
-
-
-def _with_studies(connection: sqlite3.Connection, path: Path) -> list[BatchLine]:
-    return with_studies(connection, read_batches(connection, path))
 
 
 def detail(batch: BatchLine) -> Content:

@@ -13,7 +13,6 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
 from tidepool.engine.config.toml_files import read_text
-from tidepool.engine.errors import TidepoolError
 from tidepool.storage.library import list_agents, list_entities
 from tidepool.storage.queries.watching import changes, read_batches
 from tidepool.tui.app import launching
@@ -30,7 +29,7 @@ from tidepool.tui.app.dialogs.form import FormDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
 from tidepool.tui.app.provider_view import rules_in
-from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.screens.base import ModeScreen, screen_action
 from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor, focused_row
 from tidepool.tui.app.widgets.form_pages import FormPage, PeopleList, PeoplePage
 from tidepool.tui.app.widgets.frame import NameStrip
@@ -495,18 +494,14 @@ class ComposeScreen(ModeScreen):
             row.apply_offer(name)
             row.take_focus()
 
-    @work(group="files")
+    @screen_action
     async def action_open(self) -> None:
         await self.settled()
         batches = await self.tidepool.file.look(read_batches, self.tidepool.path)
         origin = await self.app.push_screen_wait(OpenDialog(self.history.draft, batches))
         if origin is None:
             return
-        try:
-            text = await self._text_of(origin)
-        except TidepoolError as error:
-            self.tidepool.show_error(error)
-            return
+        text = await self._text_of(origin)
         self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
 
     async def _text_of(self, origin: DraftOrigin) -> str:

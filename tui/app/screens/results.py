@@ -11,9 +11,7 @@ from textual.widget import Widget
 from tidepool.engine.reports.blocks import (
     Block,
     Cell,
-    Figure,
     Headline,
-    Heat,
     Level,
     Report,
     Words,
@@ -27,7 +25,7 @@ from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.widgets.blocks import BlockList
+from tidepool.tui.app.widgets.blocks import BlockList, split_plots
 from tidepool.tui.app.widgets.conversations import ConversationsPane
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Gauges
@@ -119,7 +117,7 @@ class ResultsScreen(BatchActions):
         finding = await self._findings.read(batch)
         if finding is None or not self._live or self._batch is None or self._batch.number != batch.number:
             return
-        plots, texts = _sorted(finding.blocks)
+        plots, texts = split_plots(finding.blocks)
         headline = [finding.headline] if finding.headline else []
         with while_open(self.app):
             overview = [*so_far(batch, finding), *plots[:1]]
@@ -137,7 +135,7 @@ class ResultsScreen(BatchActions):
         except TidepoolError as error:
             await self._show_text(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
-        plots, texts = _sorted(report.findings)
+        plots, texts = split_plots(report.findings)
         with while_open(self.app):
             overview = _overview(report, texts, plots, of_study=bool(batch.cells))
             await self._show_pages(overview, [*texts, *report.methods_on_screen], plots)
@@ -159,7 +157,8 @@ class ResultsScreen(BatchActions):
     async def _show_text(self, words: str, level: Level) -> None:
         """In place of the statistics; the talks can be read all the same, so no dialog lies over them."""
         with while_open(self.app):
-            await self._show_pages(*[[Words(words, level)]] * 3)
+            blocks = [Words(words, level)]
+            await self._show_pages(blocks, blocks, blocks)
 
     @work(exclusive=True, group="compare")
     async def _compare(self, numbers: list[int]) -> None:
@@ -210,12 +209,6 @@ class ResultsScreen(BatchActions):
 
 def _page(title: str, inner: Widget, *, offered: bool = True) -> Panel:
     return Panel(title, inner, id=f"panel-{inner.id}", offered=offered, framed=False)
-
-
-def _sorted(blocks: Iterable[Block]) -> tuple[list[Block], list[Block]]:
-    """Plots, and all else."""
-    plots: list[Block] = [block for block in blocks if isinstance(block, Figure | Heat)]
-    return plots, [block for block in blocks if block not in plots]
 
 
 def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *, of_study: bool) -> list[Block]:

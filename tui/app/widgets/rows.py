@@ -29,14 +29,9 @@ def column(text: str, width: int, style: str = "", *, right: bool = False) -> Pi
     return fitted(text, width, right=right) + " ", style
 
 
+@dataclass
 class RowsMessage(Message):
-    def __init__(self, rows: "Rows") -> None:
-        super().__init__()
-        self.rows = rows
-
-    @property
-    def control(self) -> "Rows":
-        return self.rows
+    rows: "Rows"
 
 
 class Rows(ScrollView, can_focus=True):

@@ -16,7 +16,7 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch, give_up_later, holding, is_running, progress_of
 from tidepool.storage.file import reading
 from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
-from tidepool.storage.studies import delete_any, leading_batch, steer_any, study_of
+from tidepool.storage.studies import delete_any, leading_batch, steer_any
 from tidepool.storage.text import one_line
 from tidepool.tui.command.output import agreed, echo, reply
 from tidepool.tui.command.report import batches_of
@@ -191,8 +191,7 @@ def add_delete_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_delete(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        study = study_of(connection, options.batch)
-        rows = batches_of(connection, options.batch)
+        study, rows = batches_of(connection, options.batch)
     about = rows[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(rows):,} batches"}
     question = f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"
     if _allowed(options, f"Deleting {about['id']}", question):
@@ -233,8 +232,7 @@ def _list(options: argparse.Namespace) -> None:
 def _add(options: argparse.Namespace) -> None:
     """A batch, or all batches of a study, with what they will use."""
     with reading(options.db) as connection:
-        study = study_of(connection, options.batch)
-        batches = batches_of(connection, options.batch)
+        study, batches = batches_of(connection, options.batch)
     uses: dict[str, None] = {}
     for batch in batches:
         config = load_frozen(batch["config"])

@@ -142,8 +142,7 @@ def _stats(options: argparse.Namespace) -> None:
 
 def _log(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
-        study = study_of(connection, options.batch)
-        rows = batches_of(connection, options.batch)
+        study, rows = batches_of(connection, options.batch)
         lines: list[dict[str, Any]] = [
             {**asdict(line), **({"batch": row["id"]} if study else {})}
             for row in rows

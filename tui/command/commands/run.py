@@ -131,10 +131,10 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
             plan = _priced([study_from(freeze(config, options.db))])
         return {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
     with reading(options.db) as connection:
-        references = batches_to_resume(connection, options.resume)
-        configs = [config_to_resume(reference, options.db, options.set) for reference in references]
-        batches = [find_batch(connection, reference) for reference in references]
-        studies = [study_to_run(connection, *one) for one in zip(batches, configs, strict=True)]
+        studies = [
+            study_to_run(connection, find_batch(connection, one), config_to_resume(one, options.db, options.set))
+            for one in batches_to_resume(connection, options.resume)
+        ]
     return _priced(studies)
 
 
