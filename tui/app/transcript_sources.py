@@ -178,8 +178,7 @@ class Answers(TranscriptSource):
             ids = tuple(genomes_with_same_prompt(connection, self.number, champion))
         grade = filters.show if filters.show in GRADES else None
         split = str(filters.part) if filters.part else None
-        wanted = AnswerFilter(filters.words, grade, ids, split=split)
-        return matching_answers(connection, self.number, wanted)
+        return matching_answers(connection, self.number, AnswerFilter(filters.words, grade, ids, split=split))
 
     def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return f"{count(len(numbers))} answers, wrong ones first · enter reads one"

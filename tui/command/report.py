@@ -76,7 +76,7 @@ TRANSCRIPT_STYLES = {
 }
 
 
-def print_transcript(out: Console, talk: Transcript, people: Sequence[str] = ()) -> None:
+def print_transcript(out: Console, talk: Transcript, people: Sequence[str]) -> None:
     """`people` are all who take part in the batch, by which each has a colour and a glyph."""
     for line in talk_lines(talk, out.width + 1, (), places_of(people)):
         text = Text.assemble(*((text, TRANSCRIPT_STYLES.get(style, "")) for text, style in line.pieces))

@@ -38,7 +38,7 @@ class DraftOrigin:
     """whose config is taken"""
 
 
-def origins(draft: Draft, batches: Sequence[BatchLine] = ()) -> list[DraftOrigin]:
+def origins(draft: Draft, batches: Sequence[BatchLine]) -> list[DraftOrigin]:
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
@@ -78,7 +78,7 @@ class OriginList(TableRows[DraftOrigin]):
 class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
     """Answers what to begin from."""
 
-    def __init__(self, draft: Draft, batches: Sequence[BatchLine] = ()) -> None:
+    def __init__(self, draft: Draft, batches: Sequence[BatchLine]) -> None:
         super().__init__()
         self._origins = origins(draft, batches)
 

@@ -95,7 +95,7 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
 
     CSS_PATH = "../screens/compose.tcss"
 
-    def __init__(self, title: str, providers: Providers, chosen: str = "") -> None:
+    def __init__(self, title: str, providers: Providers, chosen: str) -> None:
         super().__init__()
         self._title, self._providers, self._chosen = title, providers, chosen
         self._listed: dict[str, ListedProvider] = {}

@@ -105,7 +105,8 @@ class BatchesScreen(BatchActions):
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:
-        self.query_one("#filter", Input).display = bool(self.query_one("#filter", Input).value)
+        field = self.query_one("#filter", Input)
+        field.display = bool(field.value)
         self.table.focus()
 
     def action_clear(self) -> None:
@@ -119,7 +120,6 @@ class BatchesScreen(BatchActions):
         names = list(ORDERS)
         self.table.order = names[(names.index(self.table.order) + 1) % len(names)]
         self._show()
-        self.table.refresh()
 
     def action_unfold(self, unfolded: bool) -> None:
         """A cell folds its study."""
@@ -140,7 +140,7 @@ class BatchesScreen(BatchActions):
     def action_compare(self) -> None:
         marked = self.table.marked
         if len(marked) < 2:
-            self.notify("Mark two or more batches with the space bar first.", markup=False)
+            self.notify("Mark two or more batches with the space bar first.")
         else:
             self.tidepool.compare(marked)
 

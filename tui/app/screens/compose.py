@@ -246,7 +246,7 @@ class ComposeScreen(ModeScreen):
     async def go_to_page(self, name: str) -> None:
         await self.settled()
         if name not in (TOML, PLAN) and not self.history.readable:
-            self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
+            self.notify("The TOML cannot be read yet: mend it first, then the form follows.")
             name = TOML
         await self._rebuild(name)
 
@@ -306,7 +306,7 @@ class ComposeScreen(ModeScreen):
     async def _kind_chosen(self, event: NameStrip.Chosen) -> None:
         await self.settled()
         if not self.history.readable:
-            self.notify("The TOML cannot be read yet: mend it first.", markup=False)
+            self.notify("The TOML cannot be read yet: mend it first.")
             event.strip.show(self.history.kind or "")
             return
         self.history.switch(event.name)
@@ -336,11 +336,11 @@ class ComposeScreen(ModeScreen):
     async def _step_history(self, step: Callable[[], str | None], prefix: str, empty_text: str) -> None:
         await self.settled()
         if (change := step()) is None:
-            self.notify(empty_text, markup=False, timeout=2)
+            self.notify(empty_text, timeout=2)
             return
         await self._rebuild(self.query_one("#pages", NameStrip).here)
         self._study()
-        self.notify(one_line(f"{prefix}: {change}."), markup=False, timeout=2)
+        self.notify(one_line(f"{prefix}: {change}."), timeout=2)
 
     @property
     def history(self) -> DraftHistory:
@@ -365,7 +365,7 @@ class ComposeScreen(ModeScreen):
         try:
             await self.tidepool.file.do(keep_draft, self.tidepool.path, self.history.draft)
         except OSError as error:
-            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning", markup=False)
+            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning")
 
     @property
     def people(self) -> PeoplePage | None:
@@ -413,7 +413,7 @@ class ComposeScreen(ModeScreen):
         if page is None or (person := page.roll.current) is None:
             return
         if person.place is None:
-            self.notify("It stands in the library: d takes a copy of it into this study.", markup=False)
+            self.notify("It stands in the library: d takes a copy of it into this study.")
             return
         record = value_at(self.history.values, (page.participants.name, person.place))
         if isinstance(record, Mapping):
@@ -449,7 +449,7 @@ class ComposeScreen(ModeScreen):
         else:
             self.history.edit(Drop((page.participants.name,), person.place))
         self._people_changed()
-        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
+        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", timeout=3)
 
     def _leave_out(self, page: PeoplePage, person: Person) -> None:
         self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
@@ -463,9 +463,7 @@ class ComposeScreen(ModeScreen):
             return
         await self._read_library()
         if not page.library:
-            self.notify(
-                f"The library of this file has no {page.participants.name} yet: press 5 to fill it.", markup=False
-            )
+            self.notify(f"The library of this file has no {page.participants.name} yet: press 5 to fill it.")
             return
         choices = [
             Choice(one.id, one_line(one.name), one_line(_detail(record_of(one)))) for one in page.library.values()
@@ -527,7 +525,7 @@ class ComposeScreen(ModeScreen):
         self.history.saved(path)
         self.show_source()
         await self.keep()
-        self.notify(one_line(f"Saved as {path}."), markup=False)
+        self.notify(one_line(f"Saved as {path}."))
 
     def _suggested(self) -> str:
         name = value_at(self.history.values, ("batch", "name"))
@@ -541,7 +539,7 @@ class ComposeScreen(ModeScreen):
         examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
         self.show_examined(examined)
         if not examined.ready:
-            self.notify("Not ready yet: see what is marked.", severity="warning", markup=False)
+            self.notify("Not ready yet: see what is marked.", severity="warning")
             await self.action_next_fault()
             return
         if not is_free(examined) and not await self._agreed(examined):

@@ -51,7 +51,6 @@ class ResultsScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: BatchLine | None = None
         self._counted: tuple[int, str, bool] | None = None
         self._whole = False
         """the statistics in full were asked for, of a batch that goes on"""
@@ -71,16 +70,12 @@ class ResultsScreen(BatchActions):
             yield _page("Family", BlockList(id="family", empty="working it out …"), offered=False)
             yield _page("Compare", BlockList(id="compare"), offered=False)
 
-    @property
-    def shown_batch(self) -> BatchLine | None:
-        return self._batch
-
     async def look(self) -> None:
         gauges, talks = self.query_one(Gauges), self.query_one(ConversationsPane)
         if self._batch is None or self._batch.number != self.tidepool.current:
             self._batch, self._whole = await self.tidepool.current_batch(), False
             if self._batch is None:
-                gauges.show(None, None)
+                gauges.show(None)
                 await self._show_text("Nothing to show yet: 2 composes a study.", "quiet")
                 return
             strip = self.query_one(PanelStrip)
@@ -92,7 +87,7 @@ class ResultsScreen(BatchActions):
             self._batch = await self.tidepool.file.look(read_batch_or_study, self.tidepool.path, self._batch.number)
             if self._batch is None:
                 return
-        gauges.show(self._batch, None)
+        gauges.show(self._batch)
         state = (self._batch.number, self._batch.status, self._whole)
         if state != self._counted:
             self._counted = state

@@ -74,7 +74,6 @@ class BatchList(ItemRows[BatchLine]):
         self.unfolded = self.unfolded | {study_id} if unfolded else self.unfolded - {study_id}
         if not unfolded and (here := self.current) is not None and here.study_id == study_id:
             self.go_to_item(study_id)
-        self.refresh()
 
     def copied(self) -> str:
         """Its id, which commands take."""

@@ -64,7 +64,7 @@ class ConversationList(PagedRows):
         in_view = self._numbers[first : last + 1]
         return list(nearby) if any(number not in self._heads for number in in_view) else []
 
-    def show_all(self, numbers: "array[int]", words: Sequence[str] = ()) -> None:
+    def show_all(self, numbers: "array[int]", words: Sequence[str]) -> None:
         self._numbers, self._hits, self.words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
         self._restart_list(len(numbers), "nothing fits")

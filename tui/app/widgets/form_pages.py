@@ -141,9 +141,9 @@ class FormPage(VerticalScroll, can_focus=False):
 
     def show(self, values: Mapping[str, Any]) -> None:
         """Other values, into the fields too."""
-        self._values = values
         for box in self.boxes:
             box.show(values)
+        self.follow(values)
 
     def follow(self, values: Mapping[str, Any]) -> None:
         """What was typed in the fields: everything around them."""
@@ -246,10 +246,6 @@ class PeoplePage(FormPage):
             people = people_in(values, self.participants, self.library)
             self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
             self._show_person()
-
-    def show(self, values: Mapping[str, Any]) -> None:
-        super().show(values)
-        self.follow(values)
 
     def show_library(self, library: Mapping[str, Stored]) -> None:
         self.library = library

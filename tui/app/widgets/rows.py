@@ -121,7 +121,7 @@ class Rows(ScrollView, can_focus=True):
         return self.scrollable_content_region.width
 
     def go_to(self, index: int) -> None:
-        self.cursor = max(0, min(index, self.count - 1))
+        self.cursor = index
 
     @property
     def _header_height(self) -> int:
@@ -293,9 +293,10 @@ class ItemRows(Rows, Generic[T]):
         self.refresh()
 
     def go_to_item(self, item_id: str) -> None:
-        place = next((place for place, item in enumerate(self.items) if self.id_of(item) == item_id), None)
-        if place is not None:
-            self.go_to(place)
+        for place, item in enumerate(self.items):
+            if self.id_of(item) == item_id:
+                self.go_to(place)
+                return
 
     def toggle_mark(self, place: int) -> None:
         if place < len(self.items):

@@ -103,10 +103,7 @@ class Wavefront(PagedRows):
         self.set_count(count)
 
     def clear(self) -> None:
-        self._front = Front()
-        self._columns = 0
-        self.set_count(0)
-        self.refresh()
+        self.show(0, 0, Front())
         self.cursor = 0
 
     def action_step(self, by: int) -> None:

@@ -6,8 +6,6 @@ import sqlite3
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
-
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.summary import statistics_of, summarise
@@ -167,8 +165,6 @@ def add_compare_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_compare(options: argparse.Namespace) -> int:
     found = compare(options.db, options.batches)
-    return reply(options, found, lambda: print_comparison(console(), found))
-
-
-def print_comparison(out: Console, found: dict[str, Any]) -> None:
-    print_blocks(out, comparison_blocks(found["batches"], found["differences"]))
+    return reply(
+        options, found, lambda: print_blocks(console(), comparison_blocks(found["batches"], found["differences"]))
+    )

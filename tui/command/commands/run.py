@@ -167,8 +167,9 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
 
 
 async def _resume(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
-    how: dict[str, Any] = {"overrides": options.set, "on_event": listener, "control": control, "trust": options.trust}
-    return await resume_batch(options.resume, options.db, **how)
+    return await resume_batch(
+        options.resume, options.db, overrides=options.set, on_event=listener, control=control, trust=options.trust
+    )
 
 
 TWICE_SECONDS = 0.1
