@@ -162,8 +162,8 @@ def _allowed(options: argparse.Namespace, action: str, question: str) -> bool:
         return True
     if not sys.stdin.isatty():
         raise UsageError(f"{action} wants a yes: add --yes.")
-    if yes := agreed(question):
-        return yes
+    if agreed(question):
+        return True
     echo("kept")
     return False
 
