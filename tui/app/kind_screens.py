@@ -173,8 +173,7 @@ def kind_titles() -> dict[str, str]:
 
 def template(kind: str) -> str:
     """A study to begin with: the kind's own text, or a section in which everything is left to its default."""
-    path = HERE / "compose" / "templates" / f"{kind}.toml"
     if kind in SCREENS:
-        return path.read_text(encoding="utf-8")
+        return (HERE / "compose" / "templates" / f"{kind}.toml").read_text(encoding="utf-8")
     spec = load_kind(kind)
     return f'# {spec.title}: {spec.summary}\n\n[batch]\nkind = "{kind}"\nname = "{spec.title}"\n\n[{kind}]\n'

@@ -65,6 +65,8 @@ class TranscriptSource:
     }
     anybody = "anyone"
     any_part = "any wave"
+    splits: ClassVar[Mapping[str, str]] = {}
+    """what may be chosen in place of a wave, and what it is called"""
     lists_hits = True
     """a search lists the messages it has found; else it narrows the list"""
     places: Mapping[str, int] = MappingProxyType({})
@@ -77,6 +79,8 @@ class TranscriptSource:
         return [(Content(one_line(name)), name) for name in everybody(connection, self.number)[:MOST_SPEAKERS]]
 
     def parts(self, connection: sqlite3.Connection) -> list[Choice]:
+        if self.splits:
+            return [(name, split) for split, name in self.splits.items()]
         waves = min(wave_lines(connection, [self.number], most=0)[0], MOST_WAVES)
         return [(f"wave {wave}", wave) for wave in range(1, waves + 1)]
 
@@ -116,12 +120,10 @@ class Episodes(TranscriptSource):
     title = "Episodes"
     shows: ClassVar[Mapping[str, str]] = {"any": "all episodes", "failed": "failed"}
     any_part = "any query"
+    splits: ClassVar[Mapping[str, str]] = {"training": "training", "heldout": "held out"}
 
     def participants(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(Content(one_line(name)), name) for name in players(connection, self.number)]
-
-    def parts(self, connection: sqlite3.Connection) -> list[Choice]:
-        return [(name, split) for split, name in QUERIES.items()]
 
     def matching(self, connection: sqlite3.Connection, filters: TranscriptFilter) -> "array[int]":
         numbers = super().matching(connection, filters)
@@ -139,7 +141,7 @@ class Episodes(TranscriptSource):
     def row(self, number: int, head: EpisodeHead) -> list[Piece]:
         pieces: list[Piece] = [
             (f"{number:>7,} ", "dim"),
-            column(QUERIES.get(head.split, one_line(head.split)), 8, "dim"),
+            column(self.splits.get(head.split, one_line(head.split)), 8, "dim"),
             column(one_line(head.player), 14, "accent"),
         ]
         if head.status == "failed":
@@ -148,9 +150,6 @@ class Episodes(TranscriptSource):
         return [*pieces, (f"{reward:>5} ", ""), (one_line(head.query), "dim")]
 
 
-QUERIES = {"training": "training", "heldout": "held out"}
-SPLITS = {"judge": "held out", "search": "training"}
-"""which problems, in a word"""
 FINALISTS = {"champion": "champion", "baseline": "best seed", "random_search": "random"}
 
 
@@ -166,13 +165,11 @@ class Answers(TranscriptSource):
     }
     anybody = "any prompt"
     any_part = "any problem"
+    splits: ClassVar[Mapping[str, str]] = {"judge": "held out", "search": "training"}
     lists_hits = False
 
     def participants(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(ROLES[role], role) for role in finalists(connection, self.number)]
-
-    def parts(self, connection: sqlite3.Connection) -> list[Choice]:
-        return [(name, split) for split, name in SPLITS.items()]
 
     def matching(self, connection: sqlite3.Connection, filters: TranscriptFilter) -> "array[int]":
         ids: tuple[str, ...] = ()
@@ -181,8 +178,7 @@ class Answers(TranscriptSource):
             ids = tuple(genomes_with_same_prompt(connection, self.number, champion))
         grade = filters.show if filters.show in GRADES else None
         split = str(filters.part) if filters.part else None
-        wanted = AnswerFilter(filters.words, grade, ids, split=split)
-        return matching_answers(connection, self.number, wanted)
+        return matching_answers(connection, self.number, AnswerFilter(filters.words, grade, ids, split=split))
 
     def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return f"{count(len(numbers))} answers, wrong ones first · enter reads one"
@@ -202,7 +198,7 @@ class Answers(TranscriptSource):
         gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
         return [
             (f" {mark} ", style),
-            (fitted(SPLITS.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),
+            (fitted(self.splits.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),
             column(FINALISTS[role] if role else one_line(head.genome_id), 12, "accent"),
             column(extracted + gold, 18, style),
             (one_line(head.question or ""), "dim"),

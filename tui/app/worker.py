@@ -90,7 +90,7 @@ def expected_calls(path: Path, batch_id: str) -> tuple[int, bool, int]:
     with reading(path) as connection:
         plans = [
             study_to_run(connection, batch, config_to_resume(batch["id"], path)).plan()
-            for batch in batches_of(connection, batch_id)
+            for batch in batches_of(connection, batch_id)[1]
         ]
     plan = merge_plans(plans)
     return plan.calls_expected, plan.exact, len({call.wave for call in plan.calls})

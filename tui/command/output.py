@@ -5,6 +5,7 @@ Tables and plots leave through `tui/drawing/text.py`, which does the same. A tes
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from tidepool.storage.text import Plain, json_text, plain
@@ -20,12 +21,15 @@ def echo_json(content: object) -> None:
     _write(json_text(content), sys.stdout)
 
 
-def reply(options: argparse.Namespace, content: object, text: str) -> int:
-    """The content with --json, else the text; returns the exit code of a command that did what it was asked for."""
+def reply(options: argparse.Namespace, content: object, text: str | Callable[[], object]) -> int:
+    """The content with --json, else the text, or what prints it; returns the exit code of a command that did what it was
+    asked for."""
     if options.json:
         echo_json(content)
-    else:
+    elif isinstance(text, str):
         echo(text)
+    else:
+        text()
     return 0
 
 

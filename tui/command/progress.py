@@ -93,16 +93,10 @@ class ProgressTally:
     def figures(self) -> str:
         rate = (self.calls - self.replayed) / self.seconds if self.seconds > 0 else 0.0
         texts = [self.calls_text(), f"{self.units_done:,}/{self.units:,} units", f"wave {self.wave}", words.rate(rate)]
-        texts += [
-            f"{count:,} {name}"
-            for count, name in (
-                (0 if self.ended else self.cached, "cached"),
-                (self.replayed, "replayed"),
-                (self.retried, "retried"),
-                (0 if self.ended else self.failed, "failed"),
-            )
-            if count
-        ]
+        rare = {"replayed": self.replayed, "retried": self.retried}
+        if not self.ended:
+            rare = {"cached": self.cached, **rare, "failed": self.failed}
+        texts += [f"{count:,} {name}" for name, count in rare.items() if count]
         more = " more" if self.replayed else ""
         texts.append(f"${self.cost:.4f}{more}" if self.priced else "price unknown")
         if self.order and self.units_done < self.units:

@@ -14,7 +14,7 @@ from tidepool.engine.results.report import report_of
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.storage.batches import find_batch
 from tidepool.storage.queries.lists import Transcript
-from tidepool.storage.studies import cells_of, study_of
+from tidepool.storage.studies import StoredStudy, cells_of, study_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
 from tidepool.tui.drawing.plan import plan_table, wave_blocks
@@ -22,14 +22,12 @@ from tidepool.tui.drawing.text import console, one_line
 from tidepool.tui.drawing.transcript import talk_lines
 
 
-def batches_of(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
-    """A batch, or all batches of a study."""
+def batches_of(connection: sqlite3.Connection, reference: str) -> tuple[StoredStudy | None, list[sqlite3.Row]]:
+    """A batch; or a study and all its batches."""
     study = study_of(connection, reference)
-    return (
-        [find_batch(connection, reference)]
-        if study is None
-        else [cell.batch for cell in cells_of(connection, study.id)]
-    )
+    if study is None:
+        return None, [find_batch(connection, reference)]
+    return study, [cell.batch for cell in cells_of(connection, study.id)]
 
 
 # -- summaries and plans -----------------------------------------------------------------------------------------------
@@ -78,7 +76,7 @@ TRANSCRIPT_STYLES = {
 }
 
 
-def print_transcript(out: Console, talk: Transcript, people: Sequence[str] = ()) -> None:
+def print_transcript(out: Console, talk: Transcript, people: Sequence[str]) -> None:
     """`people` are all who take part in the batch, by which each has a colour and a glyph."""
     for line in talk_lines(talk, out.width + 1, (), places_of(people)):
         text = Text.assemble(*((text, TRANSCRIPT_STYLES.get(style, "")) for text, style in line.pieces))

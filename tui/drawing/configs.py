@@ -4,6 +4,7 @@ import re
 import sqlite3
 from pathlib import Path
 
+import tidepool
 from tidepool.engine.exports.toml import as_toml, study_config
 from tidepool.engine.gate import copied_config
 from tidepool.storage.batches import batch_numbered
@@ -23,8 +24,6 @@ def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
 
 def examples() -> dict[str, Path]:
     """name → config. Installed they lie in the package, in a checkout beside it."""
-    import tidepool
-
     package_folder = Path(str(tidepool.__file__)).resolve().parent
     places = (package_folder / "examples", package_folder.parent / "examples")
     folder = next((place for place in places if place.is_dir()), None)

@@ -45,13 +45,8 @@ class Shape:
     plain: bool
 
 
-def plot_columns(up: Axis, width: int) -> int:
-    """What the upright axis and its numbers leave."""
-    return max(4, width - 1 - max(map(len, up.labels), default=0))
-
-
 class Field:
-    def __init__(self, across: Axis, up: Axis, columns: int, rows: int, quiet: str, *, name: str = "") -> None:
+    def __init__(self, across: Axis, up: Axis, columns: int, rows: int, quiet: str, *, name: str) -> None:
         """`name` is that of the axis below."""
         import plotext
 
@@ -118,11 +113,6 @@ def listed(field: Field, names: Sequence[Run], values: Sequence[str]) -> list[li
     return [*lines, *([(left, None), *row] for row in rows[len(names) :])]
 
 
-def line_field(across: Axis, columns: int, lines: int, quiet: str, *, name: str = "") -> Field:
-    """For what is told line by line: the first is at 0, the next at -1."""
-    return Field(across, Axis(0.5 - lines, 0.5, ()), columns, lines, quiet, name=name)
-
-
 def legend(
     entries: Sequence[tuple[str, str, str | None]], width: int, most: int, first: str, ink: str
 ) -> list[list[Run]]:
@@ -180,7 +170,8 @@ def draw_lines(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
     names = min(max(6, shape.width // 3), max(cell_len(labels[group]) for group, _ in shown))
     columns = max(8, shape.width - names - 2 - figures)
     axis = (upright if bars else of_means)(figure, min(8, columns // 9))
-    field = line_field(axis, columns, len(shown), shape.quiet, name=figure.xlabel)
+    up = Axis(0.5 - len(shown), 0.5, ())  # the first line is at 0, the next at -1
+    field = Field(axis, up, columns, len(shown), shape.quiet, name=figure.xlabel)
     if figure.reference is not None:
         field.line([(figure.reference, 0), (figure.reference, 1 - len(shown))], "┊", shape.quiet)
     before: list[Run] = []
@@ -232,7 +223,7 @@ def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
     head = legend(entries, shape.width, 2, one_line(figure.ylabel), shape.quiet)
     rows = max(2, shape.height - len(head) - 2 - bool(figure.xlabel))
     up = upright(figure, min(6, rows // 2))
-    columns = plot_columns(up, shape.width)
+    columns = max(4, shape.width - 1 - max(map(len, up.labels), default=0))
     across = along(figure, min(8, columns // 10))
     field = Field(across, up, columns, rows, shape.quiet, name=figure.xlabel)
     for series, ink in zip(figure.series, inks, strict=True):

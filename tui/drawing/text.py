@@ -15,7 +15,6 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.reports.blocks import in_flight as in_flight
 from tidepool.engine.reports.blocks import requests as requests
 from tidepool.engine.reports.blocks import span as span
 from tidepool.storage.text import Plain

@@ -54,16 +54,14 @@ def marked_name(name: str, places: Mapping[str, int], unknown: str = "accent") -
     return f"{glyph_of(place)} {one_line(name)}", f"who-{place % len(INKS)}"
 
 
-def lines_of(
-    talk: Readable, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
-) -> list[TranscriptLine]:
+def lines_of(talk: Readable, width: int, words: Sequence[str], places: Mapping[str, int]) -> list[TranscriptLine]:
     """`words` are marked where they occur; `places` are those of all who take part in the batch."""
     if isinstance(talk, Transcript):
         return talk_lines(talk, width, words, places)
     return answer_lines(talk, width, words)
 
 
-def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
+def answer_lines(read: ReadAnswer, width: int, words: Sequence[str]) -> list[TranscriptLine]:
     """The question, what was answered and what is right, the reply, and the prompt that it was given by."""
     answer = read.answer
     sample = f", sample {answer.sample}" if answer.sample else ""

@@ -42,8 +42,8 @@ class Draft:
         return (self.text, *self.earlier)
 
 
-def fresh(kind: str = "secret_game") -> Draft:
-    return Draft(template(kind))
+def fresh() -> Draft:
+    return Draft(template("secret_game"))
 
 
 def kind_of(values: Mapping[str, Any]) -> str | None:
@@ -56,7 +56,7 @@ def replaced(draft: Draft, text: str, source: str = "") -> Draft:
     if text == draft.text:
         return replace(draft, source=source)
     plain = {template(kind) for kind in KINDS if installed(kind)}
-    earlier_texts = [old for old in (draft.text, *draft.earlier) if old.strip() and old not in plain and old != text]
+    earlier_texts = [old for old in draft.texts if old.strip() and old not in plain and old != text]
     return Draft(text, source, tuple(dict.fromkeys(earlier_texts))[:MOST_EARLIER])
 
 

@@ -67,22 +67,17 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
     """The text with the changes made, in their order. An edit that finds no place for itself is passed over."""
     expected = values_of(text)
     for edit in edits:
-        _apply(expected, edit, _plain)
+        apply(expected, edit)
     try:
         document = tomlkit.parse(text)
         for edit in edits:
-            _apply(document, edit, _written)
+            apply(document, edit, _written)
         new_text = document.as_string()
         if values_of(new_text) == expected:
             return new_text
-    except (*ANYTHING, tomllib.TOMLDecodeError):
+    except ANYTHING:
         pass
     return tomlkit.dumps(expected)
-
-
-def apply(values: dict[str, Any], edit: Edit) -> None:
-    """Makes the change on plain values."""
-    _apply(values, edit, _plain)
 
 
 def value_at(values: Any, path: KeyPath) -> Any:
@@ -97,7 +92,14 @@ def value_at(values: Any, path: KeyPath) -> Any:
     return values
 
 
-def _apply(values: Any, edit: Edit, make: Any) -> None:
+def _plain(value: Any, holder: Any, **_: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(item, None) for name, item in value.items()}
+    return [_plain(item, None) for item in value] if isinstance(value, list) else value
+
+
+def apply(values: Any, edit: Edit, make: Any = _plain) -> None:
+    """Makes the change on plain values; with `_written`, on a document of tomlkit."""
     match edit:
         case Put(path, value) if value is UNSET:
             _take_away(values, path)
@@ -159,12 +161,6 @@ def _take_away(values: Any, path: KeyPath) -> None:
         and (len(path) > 2 or path[0] in MEANT_WHEN_WRITTEN)
     ):
         _take_away(values, path[:-1])
-
-
-def _plain(value: Any, holder: Any, **_: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(item, None) for name, item in value.items()}
-    return [_plain(item, None) for item in value] if isinstance(value, list) else value
 
 
 def _written(value: Any, holder: Any, *, section: bool = False, outer: bool = False) -> Any:

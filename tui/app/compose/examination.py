@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig, Providers
+from tidepool.engine.config.toml_files import Lines, find_slip
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.studies.study import study_from
@@ -51,8 +53,6 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     try:
         values = values_of(text)
     except tomllib.TOMLDecodeError as error:
-        from tidepool.engine.config.toml_files import find_slip
-
         line, explanation = find_slip(text, str(error))
         return Examined((Complaint((), explanation),), line)
     config, faults = validate_all(values, folder, database)
@@ -79,7 +79,6 @@ def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
     """What the draft says and nobody reads."""
     from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import config_from, with_users_likes
-    from tidepool.engine.config.toml_files import Lines
 
     return remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
 
@@ -102,7 +101,6 @@ def _priced(
 
 def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:
     """Providers that would be asked and cannot, each with the environment variable that its key is looked for in."""
-    from tidepool.engine.config.endpoints import resolve_model
     from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 
     names = sorted({resolve_model(model).partition(":")[0] for model in models})

@@ -189,14 +189,14 @@ def _number(text: str) -> Any:
 def _table(text: str) -> Any:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return text
 
 
 def _toml_value(text: str) -> Any:
     try:
         value = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return text
     return value["value"] if len(value) == 1 else text
 

@@ -91,11 +91,11 @@ MOST_DEFAULT = 30
 def marked(faults: int) -> Content:
     """Behind a step's name; told by a sign and in words, so that no colour is needed."""
     if not faults:
-        return Content.assemble((" ✓", "$state-done"))
-    return Content.assemble((f" × {faults} fault{'s' if faults > 1 else ''}", "$state-failed"))
+        return Content.styled(" ✓", "$state-done")
+    return Content.styled(f" × {faults} fault{'s' if faults > 1 else ''}", "$state-failed")
 
 
-def help_of(field: Field, value: Any = UNSET) -> Content:
+def help_of(field: Field, value: Any) -> Content:
     """The field one is in, in full: its key, what may stand in it, what stands there by itself, and what it is for."""
     key = ".".join(str(part) for part in field.path if not isinstance(part, int))
     info = [field.form.value] if field.form not in (Form.WORD, Form.LONG, Form.MODEL, Form.CHOICE, Form.CHOICES) else []

@@ -159,7 +159,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
             yield buttons(export="Export", cancel="Cancel")
 
     def _suggested(self, name: str) -> str:
-        suffix = FORMATS[name][1] if name in FORMATS else ""
+        suffix = FORMATS.get(name, ("", ""))[1]
         return self._batch.id if name == "json" else f"{self._batch.id}-{name}{suffix}"
 
     def on_select_changed(self, event: Select.Changed) -> None:
@@ -186,9 +186,9 @@ async def export(database: Path, batch_id: str, form: str, target: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=environment(),
-        check=False,
+        encoding="utf-8",
+        errors="replace",
     )
     if completed.returncode == 0:
         return ""
-    output: bytes = completed.stdout
-    return output.decode("utf-8", "replace").removeprefix("tidepool: ").strip() or "The export said nothing and failed."
+    return completed.stdout.removeprefix("tidepool: ").strip() or "The export said nothing and failed."

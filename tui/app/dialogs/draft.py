@@ -38,7 +38,7 @@ class DraftOrigin:
     """whose config is taken"""
 
 
-def origins(draft: Draft, batches: Sequence[BatchLine] = ()) -> list[DraftOrigin]:
+def origins(draft: Draft, batches: Sequence[BatchLine]) -> list[DraftOrigin]:
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
@@ -69,9 +69,7 @@ def _title_and_detail(text: str) -> tuple[str, str]:
 
 class OriginList(TableRows[DraftOrigin]):
     COLUMNS = (Column("", 9, "accent"), Column("", share=2), Column("", style="dim", share=3))
-
-    def empty_text(self) -> str:
-        return "nothing fits these words"
+    empty = "nothing fits these words"
 
     def cells(self, item: DraftOrigin) -> Sequence[str]:
         return f" {item.group}", item.title, item.detail
@@ -80,7 +78,7 @@ class OriginList(TableRows[DraftOrigin]):
 class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
     """Answers what to begin from."""
 
-    def __init__(self, draft: Draft, batches: Sequence[BatchLine] = ()) -> None:
+    def __init__(self, draft: Draft, batches: Sequence[BatchLine]) -> None:
         super().__init__()
         self._origins = origins(draft, batches)
 
@@ -162,9 +160,7 @@ class PickList(TableRows[Choice]):
     ]
     COLUMNS = (Column("", share=2), Column("", style="dim", share=3))
     mark = "✓ "
-
-    def empty_text(self) -> str:
-        return "nothing fits these words"
+    empty = "nothing fits these words"
 
     def cells(self, item: Choice) -> Sequence[str]:
         return item.title, item.detail

@@ -82,17 +82,8 @@ class OfferList(TableRows[OfferedModel]):
         Column("$/M out", 9, "dim", right=True),
         Column("", style="dim", share=9),
     )
-    reading = True
-
-    def id_of(self, item: OfferedModel) -> str:
-        return item.name
-
-    def empty_text(self) -> str:
-        return (
-            "reading names and prices …"
-            if self.reading
-            else "no model of this name is known; PROVIDER:MODEL is taken as typed"
-        )
+    ID_FIELD = "name"
+    empty = "reading names and prices …"
 
     def cells(self, item: OfferedModel) -> Sequence[str | Piece]:
         styles = ("", "dim") if item.ready else ("dim", "failed")
@@ -104,7 +95,7 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
 
     CSS_PATH = "../screens/compose.tcss"
 
-    def __init__(self, title: str, providers: Providers, chosen: str = "") -> None:
+    def __init__(self, title: str, providers: Providers, chosen: str) -> None:
         super().__init__()
         self._title, self._providers, self._chosen = title, providers, chosen
         self._listed: dict[str, ListedProvider] = {}
@@ -150,7 +141,7 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
             self._listed |= {one.name: one for one in listed}
             self._offers = offers_of(self._listed.values(), self._providers)
             roll = self.query_one(OfferList)
-            roll.reading = False
+            roll.empty = "no model of this name is known; PROVIDER:MODEL is taken as typed"
             stay = roll.current.name if roll.current else self._chosen
             roll.show(self.found)
             roll.go_to_item(stay)

@@ -54,14 +54,9 @@ class ModeScreen(Screen[None]):
     def tidepool(self) -> "TidepoolApp":
         return cast("TidepoolApp", self.app)
 
-    @property
-    def shown_batch(self) -> BatchLine | None:
-        """The batch that actions of this screen are about."""
-        return None
-
     def compose(self) -> ComposeResult:
-        size = self.app.size
         app = self.app
+        size = app.size
         self.add_class(_widest(size.width, app.HORIZONTAL_BREAKPOINTS), _widest(size.height, app.VERTICAL_BREAKPOINTS))
         yield Navigation(self.MODE)
         yield from self.compose_body()
@@ -83,6 +78,10 @@ class ModeScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A slash is a key of the screen, in its turn with the letters after it; typed into a text it is a slash."""
         return not (action in ("search", "filter") and isinstance(self.focused, Input | TextArea))
+
+    def notify(self, message: str, *, markup: bool = False, **more: Any) -> None:
+        """Foreign text is no markup."""
+        super().notify(message, markup=markup, **more)
 
     async def before_the_end(self) -> None:
         """The app ends when this has."""
@@ -169,6 +168,13 @@ NEEDS: dict[str, Callable[[BatchLine], bool]] = {
 
 
 class BatchActions(ModeScreen):
+    _batch: BatchLine | None = None
+
+    @property
+    def shown_batch(self) -> BatchLine | None:
+        """The batch that actions of this screen are about."""
+        return self._batch
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action not in NEEDS:
             return super().check_action(action, parameters)
@@ -190,7 +196,7 @@ class BatchActions(ModeScreen):
         answer = await self.app.push_screen_wait(StopDialog(batch.name, sum(order.open for order in orders)))
         if answer is not None:
             await self._steer(batch, "stop", {"on_stop": answer})
-            self.notify("Stopping: calls in flight may finish.", markup=False)
+            self.notify("Stopping: calls in flight may finish.")
 
     @batch_action
     async def action_limits(self, batch: BatchLine) -> None:
@@ -217,11 +223,11 @@ class BatchActions(ModeScreen):
         answer = await self.app.push_screen_wait(ExportDialog(batch))
         if answer is None:
             return
-        self.notify(one_line(f"Exporting to {answer[1]} …"), markup=False)
+        self.notify(one_line(f"Exporting to {answer[1]} …"))
         if fault := await export(self.tidepool.path, batch.id, *answer):
             self.tidepool.show_error(fault)
         else:
-            self.notify(one_line(f"Exported to {answer[1]}."), markup=False)
+            self.notify(one_line(f"Exported to {answer[1]}."))
 
     @batch_action
     async def action_duplicate(self, batch: BatchLine) -> None:

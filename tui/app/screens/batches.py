@@ -1,8 +1,6 @@
 """Home: all batches of the file."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from textual import on
 from textual.binding import Binding
@@ -71,7 +69,9 @@ class BatchesScreen(BatchActions):
                 self.table.refresh()
             return
         self._change_count, self._quiet = change_count, 0
-        self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
+        self._all = await self.tidepool.file.look(
+            lambda connection: with_studies(connection, read_batches(connection, self.tidepool.path))
+        )
         self._show()
 
     @on(Input.Changed, "#filter")
@@ -105,7 +105,8 @@ class BatchesScreen(BatchActions):
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:
-        self.query_one("#filter", Input).display = bool(self.query_one("#filter", Input).value)
+        field = self.query_one("#filter", Input)
+        field.display = bool(field.value)
         self.table.focus()
 
     def action_clear(self) -> None:
@@ -119,7 +120,6 @@ class BatchesScreen(BatchActions):
         names = list(ORDERS)
         self.table.order = names[(names.index(self.table.order) + 1) % len(names)]
         self._show()
-        self.table.refresh()
 
     def action_unfold(self, unfolded: bool) -> None:
         """A cell folds its study."""
@@ -140,17 +140,13 @@ class BatchesScreen(BatchActions):
     def action_compare(self) -> None:
         marked = self.table.marked
         if len(marked) < 2:
-            self.notify("Mark two or more batches with the space bar first.", markup=False)
+            self.notify("Mark two or more batches with the space bar first.")
         else:
             self.tidepool.compare(marked)
 
     def action_start(self, key: str) -> None:
         starter = next(starter for starter in STARTERS if starter.key == key)
         self.tidepool.run_config(starter.path, starter.title)
-
-
-def _with_studies(connection: sqlite3.Connection, path: Path) -> list[BatchLine]:
-    return with_studies(connection, read_batches(connection, path))
 
 
 def detail(batch: BatchLine) -> Content:

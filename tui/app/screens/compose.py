@@ -13,7 +13,6 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
 from tidepool.engine.config.toml_files import read_text
-from tidepool.engine.errors import TidepoolError
 from tidepool.storage.library import list_agents, list_entities
 from tidepool.storage.queries.watching import changes, read_batches
 from tidepool.tui.app import launching
@@ -22,7 +21,7 @@ from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run
 from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at
 from tidepool.tui.app.compose.examination import Examined, placed
 from tidepool.tui.app.compose.fields import UNSET, Form, KeyPath
-from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, newcomer, pages_of, record_of
+from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, Person, newcomer, pages_of, record_of
 from tidepool.tui.app.compose.plan_text import cost, help_of, in_full, in_one_line, is_free, key_words, marked
 from tidepool.tui.app.dialogs.basic import Choice, Confirm
 from tidepool.tui.app.dialogs.draft import DraftOrigin, OpenDialog, PickDialog, SaveDialog
@@ -30,10 +29,11 @@ from tidepool.tui.app.dialogs.form import FormDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
 from tidepool.tui.app.provider_view import rules_in
-from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.screens.base import ModeScreen, screen_action
 from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor, focused_row
 from tidepool.tui.app.widgets.form_pages import FormPage, PeopleList, PeoplePage
 from tidepool.tui.app.widgets.frame import NameStrip
+from tidepool.tui.drawing.configs import config_of
 from tidepool.tui.drawing.text import dollars, one_line, shortened
 
 TOML, PLAN = "toml", "plan"
@@ -117,7 +117,10 @@ class ComposeScreen(ModeScreen):
             if kind != self._kind_shown:
                 self.form_pages = []  # nobody is shown a page that goes or is not there yet
                 await switcher.query(FormPage).remove()
-                pages = list(self._pages(kind)) if kind is not None else []
+                pages = [
+                    (PeoplePage if page.people else FormPage)(page, history.values, id=f"page-{page.name}")
+                    for page in (pages_of(kind) if kind is not None else ())
+                ]
                 for item in pages:
                     item.display = False
                 await switcher.mount_all(pages)
@@ -137,10 +140,6 @@ class ComposeScreen(ModeScreen):
                 if item.id == f"page-{here}" and not isinstance(item, PeoplePage):
                     await item.fill(self._sentences)
             self._turn_to(here)
-
-    def _pages(self, kind: str) -> Iterable[FormPage]:
-        for page in pages_of(kind):
-            yield (PeoplePage if page.people else FormPage)(page, self.history.values, id=f"page-{page.name}")
 
     def show_examined(self, examined: Examined) -> None:
         self._examined = examined
@@ -247,7 +246,7 @@ class ComposeScreen(ModeScreen):
     async def go_to_page(self, name: str) -> None:
         await self.settled()
         if name not in (TOML, PLAN) and not self.history.readable:
-            self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
+            self.notify("The TOML cannot be read yet: mend it first, then the form follows.")
             name = TOML
         await self._rebuild(name)
 
@@ -307,7 +306,7 @@ class ComposeScreen(ModeScreen):
     async def _kind_chosen(self, event: NameStrip.Chosen) -> None:
         await self.settled()
         if not self.history.readable:
-            self.notify("The TOML cannot be read yet: mend it first.", markup=False)
+            self.notify("The TOML cannot be read yet: mend it first.")
             event.strip.show(self.history.kind or "")
             return
         self.history.switch(event.name)
@@ -337,11 +336,11 @@ class ComposeScreen(ModeScreen):
     async def _step_history(self, step: Callable[[], str | None], prefix: str, empty_text: str) -> None:
         await self.settled()
         if (change := step()) is None:
-            self.notify(empty_text, markup=False, timeout=2)
+            self.notify(empty_text, timeout=2)
             return
         await self._rebuild(self.query_one("#pages", NameStrip).here)
         self._study()
-        self.notify(one_line(f"{prefix}: {change}."), markup=False, timeout=2)
+        self.notify(one_line(f"{prefix}: {change}."), timeout=2)
 
     @property
     def history(self) -> DraftHistory:
@@ -366,7 +365,7 @@ class ComposeScreen(ModeScreen):
         try:
             await self.tidepool.file.do(keep_draft, self.tidepool.path, self.history.draft)
         except OSError as error:
-            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning", markup=False)
+            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning")
 
     @property
     def people(self) -> PeoplePage | None:
@@ -414,7 +413,7 @@ class ComposeScreen(ModeScreen):
         if page is None or (person := page.roll.current) is None:
             return
         if person.place is None:
-            self.notify("It stands in the library: d takes a copy of it into this study.", markup=False)
+            self.notify("It stands in the library: d takes a copy of it into this study.")
             return
         record = value_at(self.history.values, (page.participants.name, person.place))
         if isinstance(record, Mapping):
@@ -434,7 +433,7 @@ class ComposeScreen(ModeScreen):
             return
         if person.place is None:
             if stored := page.library.get(person.id):
-                self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+                self._leave_out(page, person)
                 self._append(record_of(stored))
             return
         record = dict(value_at(self.history.values, (page.participants.name, person.place)))
@@ -446,11 +445,14 @@ class ComposeScreen(ModeScreen):
         if page is None or (person := page.roll.current) is None:
             return
         if person.place is None:
-            self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+            self._leave_out(page, person)
         else:
             self.history.edit(Drop((page.participants.name,), person.place))
         self._people_changed()
-        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
+        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", timeout=3)
+
+    def _leave_out(self, page: PeoplePage, person: Person) -> None:
+        self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
 
     def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
         self.history.edit(Put(page.participants.ids, ids or UNSET))
@@ -461,9 +463,7 @@ class ComposeScreen(ModeScreen):
             return
         await self._read_library()
         if not page.library:
-            self.notify(
-                f"The library of this file has no {page.participants.name} yet: press 5 to fill it.", markup=False
-            )
+            self.notify(f"The library of this file has no {page.participants.name} yet: press 5 to fill it.")
             return
         choices = [
             Choice(one.id, one_line(one.name), one_line(_detail(record_of(one)))) for one in page.library.values()
@@ -492,24 +492,18 @@ class ComposeScreen(ModeScreen):
             row.apply_offer(name)
             row.take_focus()
 
-    @work(group="files")
+    @screen_action
     async def action_open(self) -> None:
         await self.settled()
         batches = await self.tidepool.file.look(read_batches, self.tidepool.path)
         origin = await self.app.push_screen_wait(OpenDialog(self.history.draft, batches))
         if origin is None:
             return
-        try:
-            text = await self._text_of(origin)
-        except TidepoolError as error:
-            self.tidepool.show_error(error)
-            return
+        text = await self._text_of(origin)
         self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
 
     async def _text_of(self, origin: DraftOrigin) -> str:
         """An example names the files beside it, which stay where they are."""
-        from tidepool.tui.drawing.configs import config_of
-
         if origin.batch is not None:
             return await self.tidepool.file.look(config_of, origin.batch.number)
         if origin.path is None:
@@ -531,7 +525,7 @@ class ComposeScreen(ModeScreen):
         self.history.saved(path)
         self.show_source()
         await self.keep()
-        self.notify(one_line(f"Saved as {path}."), markup=False)
+        self.notify(one_line(f"Saved as {path}."))
 
     def _suggested(self) -> str:
         name = value_at(self.history.values, ("batch", "name"))
@@ -545,7 +539,7 @@ class ComposeScreen(ModeScreen):
         examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
         self.show_examined(examined)
         if not examined.ready:
-            self.notify("Not ready yet: see what is marked.", severity="warning", markup=False)
+            self.notify("Not ready yet: see what is marked.", severity="warning")
             await self.action_next_fault()
             return
         if not is_free(examined) and not await self._agreed(examined):

@@ -69,8 +69,7 @@ class ShelfList(TableRows[Item]):
     ]
     mark = "✓ "
     shelf = ""
-    nothing = "reading the library …"
-    """why there are no rows"""
+    empty = "reading the library …"
 
     def show_shelf(self, shelf: str, items: Sequence[Item]) -> None:
         if shelf != self.shelf:
@@ -83,9 +82,6 @@ class ShelfList(TableRows[Item]):
                 for title, (style, share) in zip(COLUMNS[shelf], styles, strict=True)
             ]
         self.show(items)
-
-    def empty_text(self) -> str:
-        return self.nothing
 
     def cells(self, item: Item) -> Sequence[str]:
         return item.cells
@@ -180,7 +176,7 @@ class LibraryScreen(ModeScreen):
         if self._target is not None and words and not any(one.id == self._target for one in matching(items, words)):
             self.query_one("#words", Input).value = words = ""
         if self._stamp is not None:
-            roll.nothing = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
+            roll.empty = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
         roll.show_shelf(self.shelf, matching(items, words))
         if self._target is not None:
             roll.go_to_item(self._target)
@@ -256,7 +252,7 @@ class LibraryScreen(ModeScreen):
 
     def action_mark_all(self) -> None:
         self.roll.toggle_all()
-        self.notify(f"{len(self.roll.marked):,} marked.", markup=False, timeout=2)
+        self.notify(f"{len(self.roll.marked):,} marked.", timeout=2)
 
     async def _write(self, work: Callable[[], object]) -> None:
         try:
@@ -275,10 +271,11 @@ class LibraryScreen(ModeScreen):
         await self._open_dialog(GenerateDialog(types, here, self._generated), "entities")
 
     async def _generated(self, wish: Wish) -> str:
-        entities = await self.tidepool.file.do(generate, wish.type, wish.count, wish.seed)
-        haul = await self.tidepool.file.do(
-            lambda: LibraryAdditions(tuple(stored_entity(entity, wish.type.name) for entity in entities))
-        )
+        def make() -> LibraryAdditions:
+            entities = generate(wish.type, wish.count, wish.seed)
+            return LibraryAdditions(tuple(stored_entity(entity, wish.type.name) for entity in entities))
+
+        haul = await self.tidepool.file.do(make)
         await self._keep(haul)
         return haul.entities[0].id
 
@@ -288,7 +285,7 @@ class LibraryScreen(ModeScreen):
         added = [f"{result.added:,} added"] if result.added or not result.types else []
         known = [f"{result.known:,} were there already"] if result.known else []
         types = [f"type {one_line(', '.join(result.types))}"] if result.types else []
-        self.notify(", ".join([*added, *types, *known]).capitalize() + ".", markup=False)
+        self.notify(", ".join([*added, *types, *known]).capitalize() + ".")
 
     def action_new(self) -> None:
         if self.shelf == "agents":

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from textual import on, work
 from textual.binding import Binding
@@ -43,9 +44,7 @@ class ProviderList(TableRows[Card]):
         Column("address", style="dim"),
         Column("state", 24),
     )
-
-    def id_of(self, item: Card) -> str:
-        return item.name
+    ID_FIELD = "name"
 
     def cells(self, item: Card) -> Sequence[str | Piece]:
         state, colour = state_of(item)
@@ -68,18 +67,14 @@ class ModelTable(TableRows[ListedModel]):
         Column("until", 10, "mark"),
         Column("presets", style="accent"),
     )
-    _asking = False
+    ID_FIELD = "name"
+    empty = "no models to show"
     _batches = True
 
     def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
-        self._asking, self._batches = card.asking, card.has_batches
+        self.empty = "asking …" if card.asking else "no models to show"
+        self._batches = card.has_batches
         self.show(models)
-
-    def id_of(self, item: ListedModel) -> str:
-        return item.name
-
-    def empty_text(self) -> str:
-        return "asking …" if self._asking else "no models to show"
 
     def cells(self, item: ListedModel) -> Sequence[str]:
         batch = (item.batch_input_usd, item.batch_output_usd)
@@ -157,7 +152,7 @@ class ProvidersScreen(ModeScreen):
 
     def _ask(self, name: str, *, automatic: bool) -> None:
         assert self._rules is not None
-        self._put(replace(self._cards[name], asking=True, fault=""))
+        self._change(name, asking=True, fault="")
         listed = self._listed(name, self._rules.providers.section(name), automatic=automatic)
         self.run_worker(listed, group=f"ask-{name}", exclusive=True)
 
@@ -176,20 +171,20 @@ class ProvidersScreen(ModeScreen):
             strange = await self._unknown_servers(name, settings) if automatic else ""
             for step in (known,) if strange else (known, from_server):
                 listed = await run_in_thread(step)
-                self._put(replace(self._cards[name], listed=listed, asking=step is known and not strange))
+                self._change(name, listed=listed, asking=step is known and not strange)
             if strange:
                 fault = f"not asked yet: the study in Compose sends it to {strange}. Press r here to ask there."
-                self._put(replace(self._cards[name], fault=fault))
+                self._change(name, fault=fault)
         except TidepoolError as error:
-            self._put(replace(self._cards[name], asking=False, fault=str(error)))
+            self._change(name, asking=False, fault=str(error))
 
     async def _unknown_servers(self, name: str, settings: ProviderSettings) -> str:
         """Servers that nothing but the draft vouches for, in words."""
         servers = await self.tidepool.file.do(servers_to_ask_about, name, settings)
         return "; ".join(server.in_words for server in servers[:3])
 
-    def _put(self, card: Card) -> None:
-        self._cards[card.name] = card
+    def _change(self, name: str, **changes: Any) -> None:
+        self._cards[name] = replace(self._cards[name], **changes)
         with while_open(self.app):
             self._show()
 
@@ -262,7 +257,7 @@ class ProvidersScreen(ModeScreen):
                 question = f"Send one short question to {model}{where}, {most}? The owner of the key pays for it."
                 if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):
                     return
-            self._put(replace(self._cards[card.name], trial=Trial(model)))
+            self._change(card.name, trial=Trial(model))
             self.query_one(PanelStrip).choose("panel-about", focus=False)
             reply = await run_in_thread(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
             trial = Trial(model, reply)
@@ -271,4 +266,4 @@ class ProvidersScreen(ModeScreen):
         except asyncio.CancelledError:
             self._cards[card.name] = replace(self._cards[card.name], trial=None)
             raise
-        self._put(replace(self._cards[card.name], trial=trial))
+        self._change(card.name, trial=trial)

@@ -11,9 +11,7 @@ from textual.widget import Widget
 from tidepool.engine.reports.blocks import (
     Block,
     Cell,
-    Figure,
     Headline,
-    Heat,
     Level,
     Report,
     Words,
@@ -27,7 +25,7 @@ from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.widgets.blocks import BlockList
+from tidepool.tui.app.widgets.blocks import BlockList, split_plots
 from tidepool.tui.app.widgets.conversations import ConversationsPane
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Gauges
@@ -53,7 +51,6 @@ class ResultsScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: BatchLine | None = None
         self._counted: tuple[int, str, bool] | None = None
         self._whole = False
         """the statistics in full were asked for, of a batch that goes on"""
@@ -73,16 +70,12 @@ class ResultsScreen(BatchActions):
             yield _page("Family", BlockList(id="family", empty="working it out …"), offered=False)
             yield _page("Compare", BlockList(id="compare"), offered=False)
 
-    @property
-    def shown_batch(self) -> BatchLine | None:
-        return self._batch
-
     async def look(self) -> None:
         gauges, talks = self.query_one(Gauges), self.query_one(ConversationsPane)
         if self._batch is None or self._batch.number != self.tidepool.current:
             self._batch, self._whole = await self.tidepool.current_batch(), False
             if self._batch is None:
-                gauges.show(None, None)
+                gauges.show(None)
                 await self._show_text("Nothing to show yet: 2 composes a study.", "quiet")
                 return
             strip = self.query_one(PanelStrip)
@@ -94,7 +87,7 @@ class ResultsScreen(BatchActions):
             self._batch = await self.tidepool.file.look(read_batch_or_study, self.tidepool.path, self._batch.number)
             if self._batch is None:
                 return
-        gauges.show(self._batch, None)
+        gauges.show(self._batch)
         state = (self._batch.number, self._batch.status, self._whole)
         if state != self._counted:
             self._counted = state
@@ -119,13 +112,11 @@ class ResultsScreen(BatchActions):
         finding = await self._findings.read(batch)
         if finding is None or not self._live or self._batch is None or self._batch.number != batch.number:
             return
-        plots = [block for block in finding.blocks if isinstance(block, Figure | Heat)]
-        texts = [block for block in finding.blocks if block not in plots]
+        plots, texts = split_plots(finding.blocks)
         headline = [finding.headline] if finding.headline else []
         with while_open(self.app):
-            await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *plots[:1]])
-            await self.query_one("#statistics", BlockList).show([*headline, *texts, Words(LATER, "quiet")])
-            await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
+            overview = [*so_far(batch, finding), *plots[:1]]
+            await self._show_pages(overview, [*headline, *texts, Words(LATER, "quiet")], plots)
             if finding.headline != self._shown_of:
                 self._shown_of = finding.headline
                 await self._show_family(batch)
@@ -139,15 +130,16 @@ class ResultsScreen(BatchActions):
         except TidepoolError as error:
             await self._show_text(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
-        plots = [block for block in report.findings if isinstance(block, Figure | Heat)]
-        texts = [block for block in report.findings if block not in plots]
+        plots, texts = split_plots(report.findings)
         with while_open(self.app):
-            await self.query_one("#overview", BlockList).show(
-                _overview(report, texts, plots, of_study=bool(batch.cells))
-            )
-            await self.query_one("#statistics", BlockList).show([*texts, *report.methods_on_screen])
-            await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
+            overview = _overview(report, texts, plots, of_study=bool(batch.cells))
+            await self._show_pages(overview, [*texts, *report.methods_on_screen], plots)
             await self._show_family(batch)
+
+    async def _show_pages(self, overview: Sequence[Block], statistics: Sequence[Block], plots: Sequence[Block]) -> None:
+        await self.query_one("#overview", BlockList).show(overview)
+        await self.query_one("#statistics", BlockList).show(statistics)
+        await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
 
     async def _show_family(self, batch: BatchLine) -> None:
         """An evolution's champion, and whom it descends from."""
@@ -160,8 +152,8 @@ class ResultsScreen(BatchActions):
     async def _show_text(self, words: str, level: Level) -> None:
         """In place of the statistics; the talks can be read all the same, so no dialog lies over them."""
         with while_open(self.app):
-            for page in ("#overview", "#statistics", "#plots"):
-                await self.query_one(page, BlockList).show([Words(words, level)])
+            blocks = [Words(words, level)]
+            await self._show_pages(blocks, blocks, blocks)
 
     @work(exclusive=True, group="compare")
     async def _compare(self, numbers: list[int]) -> None:

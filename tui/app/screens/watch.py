@@ -115,7 +115,6 @@ class WatchScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: BatchLine | None = None
         self._pulse: Throughput | None = None
         self._expected = Expected()
         self._finding = InterimEstimate()
@@ -133,13 +132,9 @@ class WatchScreen(BatchActions):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
-    @property
-    def shown_batch(self) -> BatchLine | None:
-        return self._batch
-
     async def look(self) -> None:
         if (batch := await self._current_batch()) is None:
-            self.query_one(Gauges).show(None, None)
+            self.query_one(Gauges).show(None)
             return
         front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
         columns = self._expected.columns
@@ -225,7 +220,7 @@ class WatchScreen(BatchActions):
     def action_follow(self) -> None:
         front = self.query_one(Wavefront)
         front.follow = not front.follow
-        self.notify("Following what moves." if front.follow else "Staying here.", markup=False, timeout=2)
+        self.notify("Following what moves." if front.follow else "Staying here.", timeout=2)
 
     def action_next_panel(self) -> None:
         self.query_one(PanelStrip).choose_next()

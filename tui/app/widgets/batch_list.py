@@ -62,28 +62,22 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
 
 class BatchList(ItemRows[BatchLine]):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
+    empty = "no batch fits the filter"
+    order = "age"
+    unfolded: frozenset[str] = frozenset()
+    """studies whose cells are shown"""
 
     class SortRequested(Message):
         """The header was clicked."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.order = "age"
-        self.unfolded: set[str] = set()
-        """studies whose cells are shown"""
-
     def unfold(self, study_id: str, unfolded: bool) -> None:
-        (self.unfolded.add if unfolded else self.unfolded.discard)(study_id)
+        self.unfolded = self.unfolded | {study_id} if unfolded else self.unfolded - {study_id}
         if not unfolded and (here := self.current) is not None and here.study_id == study_id:
             self.go_to_item(study_id)
-        self.refresh()
 
     def copied(self) -> str:
         """Its id, which commands take."""
         return self.current.id if self.current else ""
-
-    def empty_text(self) -> str:
-        return "no batch fits the filter"
 
     def draw_header(self, width: int) -> Sequence[Piece]:
         name, kind, bar_width, brief = _widths(width)

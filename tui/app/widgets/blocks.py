@@ -139,6 +139,12 @@ def content_of(block: Block, width: int = ANY_WIDTH) -> Content:
     )
 
 
+def split_plots(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
+    """Plots, and all else."""
+    plots: list[Block] = [block for block in blocks if isinstance(block, Figure | Heat)]
+    return plots, [block for block in blocks if block not in plots]
+
+
 class BlockList(VerticalScroll, can_focus=True):
     def __init__(self, *, id: str | None = None, empty: str = "") -> None:
         super().__init__(id=id)
@@ -152,8 +158,8 @@ class BlockList(VerticalScroll, can_focus=True):
         """Takes the page anew; what has the same shape is changed in place, so nothing jumps."""
         if list(blocks) == self._blocks:
             return
-        plots = [block for block in blocks if isinstance(block, Figure | Heat)]
-        ordered = [*(block for block in blocks if block not in plots), *plots]
+        plots, other_blocks = split_plots(blocks)
+        ordered = [*other_blocks, *plots]
         before, self._blocks = self._blocks, list(blocks)
         if [type(block) for block in before] == [type(block) for block in blocks] and self.children:
             for widget, block in zip(self.query(".block"), ordered, strict=True):

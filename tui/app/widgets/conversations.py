@@ -35,6 +35,7 @@ MOST_HITS = 1_000
 
 
 class ConversationList(PagedRows):
+    empty = "nothing fits"
     _numbers = array("I")
     _heads: Mapping[int, Any] = {}
     source = TranscriptSource()
@@ -63,10 +64,10 @@ class ConversationList(PagedRows):
         in_view = self._numbers[first : last + 1]
         return list(nearby) if any(number not in self._heads for number in in_view) else []
 
-    def show_all(self, numbers: "array[int]", words: Sequence[str] = ()) -> None:
+    def show_all(self, numbers: "array[int]", words: Sequence[str]) -> None:
         self._numbers, self._hits, self.words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
-        self._restart_list(len(numbers))
+        self._restart_list(len(numbers), "nothing fits")
 
     def show_grown(self, numbers: "array[int]") -> None:
         """The list of a batch that goes on: whoever reads in it stays where he is."""
@@ -85,17 +86,15 @@ class ConversationList(PagedRows):
 
     def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
         self._hits, self.words = list(hits), tuple(word.casefold() for word in words)
-        self._restart_list(len(self._hits))
+        self._restart_list(len(self._hits), "nothing found")
 
-    def _restart_list(self, count: int) -> None:
+    def _restart_list(self, count: int, empty: str) -> None:
+        self.empty = empty
         self.set_count(count)
         self.refresh()
         self.cursor = 0
         self.scroll_home(animate=False)
         self.post_message(self.Highlighted(self))
-
-    def empty_text(self) -> str:
-        return "nothing found" if self._hits is not None else "nothing fits"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         if self._hits is None:

@@ -238,7 +238,7 @@ class FieldRow(Vertical):
 
         row: "FieldRow"
 
-    def __init__(self, field: Field, value: Any = UNSET) -> None:
+    def __init__(self, field: Field, value: Any) -> None:
         super().__init__(classes=f"-{field.form.name.lower()}" + ("" if value is UNSET else " -written"))
         self.field = field
         self.value = value

@@ -141,9 +141,9 @@ class FormPage(VerticalScroll, can_focus=False):
 
     def show(self, values: Mapping[str, Any]) -> None:
         """Other values, into the fields too."""
-        self._values = values
         for box in self.boxes:
             box.show(values)
+        self.follow(values)
 
     def follow(self, values: Mapping[str, Any]) -> None:
         """What was typed in the fields: everything around them."""
@@ -191,16 +191,13 @@ class PeopleList(TableRows[Person]):
 
     def __init__(self, participants: ParticipantKind, *, id: str) -> None:
         super().__init__(id=id)
-        self._participants = participants
+        self.empty = f"no {participants.name} yet: a adds one, i takes some from the library"
         self.wrong: set[int] = set()
 
     def show_people(self, people: Sequence[Person], wrong: set[int]) -> None:
         if list(people) != self.items or wrong != self.wrong:
             self.wrong = wrong
             self.show(people)
-
-    def empty_text(self) -> str:
-        return f"no {self._participants.name} yet: a adds one, i takes some from the library"
 
     def id_of(self, item: Person) -> str:
         return f"{item.place} {item.id}"
@@ -249,10 +246,6 @@ class PeoplePage(FormPage):
             people = people_in(values, self.participants, self.library)
             self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
             self._show_person()
-
-    def show(self, values: Mapping[str, Any]) -> None:
-        super().show(values)
-        self.follow(values)
 
     def show_library(self, library: Mapping[str, Stored]) -> None:
         self.library = library

@@ -75,7 +75,7 @@ class Gauges(Static):
     def show(
         self,
         batch: BatchLine | None,
-        pulse: Throughput | None,
+        pulse: Throughput | None = None,
         expected: Expected = NOTHING_EXPECTED,
         finding: Headline | None = None,
     ) -> None:

@@ -29,14 +29,9 @@ def column(text: str, width: int, style: str = "", *, right: bool = False) -> Pi
     return fitted(text, width, right=right) + " ", style
 
 
+@dataclass
 class RowsMessage(Message):
-    def __init__(self, rows: "Rows") -> None:
-        super().__init__()
-        self.rows = rows
-
-    @property
-    def control(self) -> "Rows":
-        return self.rows
+    rows: "Rows"
 
 
 class Rows(ScrollView, can_focus=True):
@@ -63,6 +58,8 @@ class Rows(ScrollView, can_focus=True):
     }
 
     cursor: var[int] = var(0)
+    empty = ""
+    """what is said where there are no rows"""
     has_cursor = True
     follows_end = True
     """without a cursor: stays at the end, where it was there"""
@@ -76,8 +73,9 @@ class Rows(ScrollView, can_focus=True):
     class Opened(RowsMessage):
         """The row under the cursor was chosen."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None, empty: str = "") -> None:
+        super().__init__(id=id)
+        self.empty = empty or self.empty
         self.count = 0
         self._styles: dict[str, Style] = {}
 
@@ -92,9 +90,6 @@ class Rows(ScrollView, can_focus=True):
     def row_width(self) -> int:
         """How wide a row must be; wider than the view scrolls sideways."""
         return 0
-
-    def empty_text(self) -> str:
-        return ""
 
     def copied(self) -> str:
         """What is copied: the row under the cursor, else all that is in view."""
@@ -126,7 +121,7 @@ class Rows(ScrollView, can_focus=True):
         return self.scrollable_content_region.width
 
     def go_to(self, index: int) -> None:
-        self.cursor = max(0, min(index, self.count - 1))
+        self.cursor = index
 
     @property
     def _header_height(self) -> int:
@@ -151,8 +146,8 @@ class Rows(ScrollView, can_focus=True):
         left, top = round(self.scroll_offset.x), round(self.scroll_offset.y)
         index = top + y - header
         if index >= self.count:
-            if self.count == 0 and y == header and self.empty_text():
-                return self._strip([(f" {self.empty_text()}", "dim")], width)
+            if self.count == 0 and y == header and self.empty:
+                return self._strip([(f" {self.empty}", "dim")], width)
             return Strip.blank(width, self.style_named(""))
         row_width = max(width, self.row_width())
         strip = self._strip(self.draw(index, row_width), row_width)
@@ -265,6 +260,9 @@ T = TypeVar("T")
 class ItemRows(Rows, Generic[T]):
     """A list of items, a row for each. The cursor stays on its item when the list changes; several can be marked."""
 
+    ID_FIELD = "id"
+    """what tells an item from others, also when it changes"""
+
     def __init__(self, items: Iterable[T] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.items = list(items)
@@ -272,8 +270,7 @@ class ItemRows(Rows, Generic[T]):
         """the ids of items, in the order in which they were marked"""
 
     def id_of(self, item: T) -> str:
-        """What tells it from others, also when it changes."""
-        return str(getattr(item, "id", item))
+        return str(getattr(item, self.ID_FIELD, item))
 
     def on_mount(self) -> None:
         self.set_count(len(self.items))
@@ -296,9 +293,10 @@ class ItemRows(Rows, Generic[T]):
         self.refresh()
 
     def go_to_item(self, item_id: str) -> None:
-        place = next((place for place, item in enumerate(self.items) if self.id_of(item) == item_id), None)
-        if place is not None:
-            self.go_to(place)
+        for place, item in enumerate(self.items):
+            if self.id_of(item) == item_id:
+                self.go_to(place)
+                return
 
     def toggle_mark(self, place: int) -> None:
         if place < len(self.items):
@@ -391,11 +389,7 @@ class TextRows(Rows):
     """Text without a cursor, laid out for the width there is."""
 
     has_cursor = False
-
-    def __init__(self, *, id: str | None = None, empty: str = "") -> None:
-        super().__init__(id=id)
-        self.empty = empty
-        self.lines: list[Sequence[Piece]] = []
+    lines: Sequence[Sequence[Piece]] = ()
 
     def laid_out(self, width: int) -> list[Sequence[Piece]]:
         """The lines of what is to be shown."""
@@ -410,9 +404,6 @@ class TextRows(Rows):
         super().on_resize(event)
         self.lay_out()
 
-    def empty_text(self) -> str:
-        return self.empty
-
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         return self.lines[index]
 
@@ -421,17 +412,13 @@ class ReadingPane(TextRows):
     """Passages of text."""
 
     follows_end = False
-
-    def __init__(self, *, id: str | None = None, empty: str = "") -> None:
-        super().__init__(id=id, empty=empty)
-        self.passages: list[Passage] = []
+    passages: Sequence[Passage] = ()
 
     def show(self, passages: Sequence[Passage]) -> None:
-        if list(passages) == self.passages:
-            return
-        self.passages = list(passages)
-        self.lay_out()
-        self.scroll_home(animate=False)
+        if passages != self.passages:
+            self.passages = passages
+            self.lay_out()
+            self.scroll_home(animate=False)
 
     def laid_out(self, width: int) -> list[Sequence[Piece]]:
         return laid_out(self.passages, width)

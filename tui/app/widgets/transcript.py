@@ -10,15 +10,13 @@ from tidepool.tui.drawing.transcript import Readable, ReadAnswer, lines_of
 
 class TranscriptPane(TextRows):
     COMPONENT_CLASSES = {"rows--thought"}
-
-    def __init__(self, *, id: str | None = None, empty: str = "choose a conversation") -> None:
-        super().__init__(id=id, empty=empty)
-        self._talk: Readable | None = None
-        self._words: tuple[str, ...] = ()
-        self._turns: list[int | None] = []
-        """of the lines: the turn that begins there, if one does"""
-        self.places: Mapping[str, int] = {}
-        """of those who take part in the batch: each has a colour and a glyph, the same in every talk"""
+    empty = "choose a conversation"
+    _talk: Readable | None = None
+    _words: tuple[str, ...] = ()
+    _turns: Sequence[int | None] = ()
+    """of the lines: the turn that begins there, if one does"""
+    places: Mapping[str, int] = {}
+    """of those who take part in the batch: each has a colour and a glyph, the same in every talk"""
 
     @property
     def talk(self) -> Transcript | None:

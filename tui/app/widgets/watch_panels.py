@@ -75,6 +75,7 @@ def _by_order(cells: Sequence[WaveCell], waiting: Collection[int], columns: int)
 
 
 class Wavefront(PagedRows):
+    empty = "no unit has begun yet"
     _front = Front()
     _columns = 0
     follow = True
@@ -102,10 +103,7 @@ class Wavefront(PagedRows):
         self.set_count(count)
 
     def clear(self) -> None:
-        self._front = Front()
-        self._columns = 0
-        self.set_count(0)
-        self.refresh()
+        self.show(0, 0, Front())
         self.cursor = 0
 
     def action_step(self, by: int) -> None:
@@ -121,9 +119,6 @@ class Wavefront(PagedRows):
     @on(events.MouseDown)
     def _stay_here(self) -> None:
         self.follow = False
-
-    def empty_text(self) -> str:
-        return "no unit has begun yet"
 
     def _label_width(self) -> int:
         if self.long_labels:
@@ -195,6 +190,7 @@ def format_orders(wave: WaveLine, now: float) -> str:
 
 
 class WavesTable(Rows):
+    empty = "no wave has been answered yet"
     _waves: Mapping[int, WaveLine] = {}
 
     @property
@@ -207,9 +203,6 @@ class WavesTable(Rows):
         self._waves = {skip + position: wave for position, wave in enumerate(waves)}
         self.set_count(count)
         self.refresh()
-
-    def empty_text(self) -> str:
-        return "no wave has been answered yet"
 
     def _columns(self) -> list[Column]:
         """Some are only there when they have something to say."""
@@ -254,9 +247,8 @@ MOMENT = len(" 12:34:56 ")
 
 
 class LogLines(TextRows):
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, empty="nothing has been logged")
-        self._log: list[LogLine] = []
+    empty = "nothing has been logged"
+    _log: Sequence[LogLine] = ()
 
     @property
     def last_id(self) -> int:
@@ -264,16 +256,16 @@ class LogLines(TextRows):
 
     def add(self, lines: Sequence[LogLine]) -> None:
         """Only what is new is laid out, until there is too much of it."""
-        self._log += lines
-        if len(self._log) > MOST:
-            self._log = self._log[-MOST:]
+        log = [*self._log, *lines]
+        self._log = log[-MOST:]
+        if len(log) > MOST:
             self.lay_out()
         else:
-            self.lines += [row for line in lines for row in self._broken(line)]
+            self.lines = [*self.lines, *(row for line in lines for row in self._broken(line))]
             self.set_count(len(self.lines))
 
     def clear(self) -> None:
-        self._log = []
+        self._log = ()
         self.lay_out()
 
     def laid_out(self, width: int) -> list[Sequence[Piece]]:

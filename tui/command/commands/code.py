@@ -141,7 +141,7 @@ def _keys(session: CodingSession) -> str:
 
 def _answer(session: CodingSession, subject: Subject, screen: int, note: str) -> str | None:
     """What is to be said before the next one; None: the coder stops."""
-    typed = ""
+    codebook, typed = session.codebook, ""
     while True:
         echo_in_place(
             one_line(
@@ -158,17 +158,17 @@ def _answer(session: CodingSession, subject: Subject, screen: int, note: str) ->
         elif pressed in SKIP:
             session.skip()
             return "comes again"
-        elif code := session.codebook.keys.get(pressed.casefold()):
+        elif code := codebook.keys.get(pressed.casefold()):
             session.code(subject, code)
             return ""
-        elif session.codebook.typed and pressed in ENTER:
-            if code := session.codebook.read(typed):
+        elif codebook.typed and pressed in ENTER:
+            if code := codebook.read(typed):
                 session.code(subject, code)
                 return ""
             note, typed = "no rating", ""
-        elif session.codebook.typed and pressed in BACKSPACE:
+        elif codebook.typed and pressed in BACKSPACE:
             typed = typed[:-1]
-        elif session.codebook.typed and pressed and pressed in "0123456789.,-":
+        elif codebook.typed and pressed and pressed in "0123456789.,-":
             typed, note = (typed + pressed)[:12], ""
         else:
             note = "no such key"

@@ -33,8 +33,6 @@ from tidepool.tui.command.main import shared_options
 from tidepool.tui.command.output import echo, echo_err, echo_json, reply
 from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
-ID_HELP = "an id, a unique beginning of one, or a pattern with *"
-
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
@@ -42,13 +40,12 @@ def add_entities_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="the entities of the library")
     listing.add_argument("--type", metavar="TYPE", help="only those of one type")
-    show = actions.add_parser("show", help="one entity with all its attributes")
-    show.add_argument("ids", nargs="+", metavar="ID", help=ID_HELP)
+    _add_ids(actions.add_parser("show", help="one entity with all its attributes"))
     add = actions.add_parser("add", help="add entities, or entity types, from JSON, TOML or CSV files")
     add.add_argument("files", nargs="+", metavar="FILE", type=Path)
     add_generation(actions.add_parser("generate", help="make entities from a type and a seed"), "--model")
     remove = actions.add_parser("remove", help="take entities, or a type, out of the library; batches keep theirs")
-    remove.add_argument("ids", nargs="*", metavar="ID", help=ID_HELP)
+    _add_ids(remove, "*")
     remove.add_argument("--type", metavar="TYPE", help="remove this entity type instead")
     actions.add_parser("types", help="the entity types there are, built in and your own")
     for action in actions.choices.values():
@@ -58,8 +55,7 @@ def add_entities_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def add_agents_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("list", help="the agents of the library")
-    show = actions.add_parser("show", help="one agent with its instructions")
-    show.add_argument("ids", nargs="+", metavar="ID", help=ID_HELP)
+    _add_ids(actions.add_parser("show", help="one agent with its instructions"))
     add = actions.add_parser("add", help="add agents from JSON, TOML or CSV files, or made of entities")
     add.add_argument("files", nargs="*", metavar="FILE", type=Path)
     add.add_argument("--entity", action="append", default=[], metavar="ID", help="make an agent of this entity")
@@ -73,8 +69,7 @@ def add_agents_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     generate = actions.add_parser("generate", help="make agents of entities from a type and a seed, with code words")
     add_generation(generate, "--writer")
     _add_playing(generate)
-    remove = actions.add_parser("remove", help="take agents out of the library; batches keep theirs")
-    remove.add_argument("ids", nargs="+", metavar="ID", help=ID_HELP)
+    _add_ids(actions.add_parser("remove", help="take agents out of the library; batches keep theirs"))
     for action in actions.choices.values():
         shared_options(action, default=False)
 
@@ -87,6 +82,10 @@ def add_generation(parser: argparse.ArgumentParser, writer: str) -> None:
     parser.add_argument(writer, dest="writer", metavar="MODEL", help="a model that writes what a type leaves to one")
     parser.add_argument("--backstory", action="store_true", help=f"have the model of {writer} add a backstory")
     parser.add_argument("--language", default="English", help="of backstories (English)")
+
+
+def _add_ids(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
+    parser.add_argument("ids", nargs=nargs, metavar="ID", help="an id, a unique beginning of one, or a pattern with *")
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch, give_up_later, holding, is_running, progress_of
 from tidepool.storage.file import reading
 from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
-from tidepool.storage.studies import delete_any, leading_batch, steer_any, study_of
+from tidepool.storage.studies import delete_any, leading_batch, steer_any
 from tidepool.storage.text import one_line
 from tidepool.tui.command.output import agreed, echo, reply
 from tidepool.tui.command.report import batches_of
@@ -141,13 +141,10 @@ def _give_up(options: argparse.Namespace) -> int:
         running = is_running(options.db, batch, progress_of(connection, batch["number"]))
         order = _find_order(batch["id"], order_lines(connection, batch["number"], most=MOST), options.give_up)
     name = one_line(order.remote_id or order.id)
-    if not options.yes:
-        if not sys.stdin.isatty():
-            raise UsageError(f"Giving up the provider batch {name} wants a yes: add --yes.")
-        text = f"Give up {name} ({order.count:,} calls, {span(_seconds(order))} old)? What it has not finished is bought again."
-        if not agreed(text):
-            echo("kept")
-            return 0
+    calls = f"{order.count:,} calls, {span(_seconds(order))} old"
+    question = f"Give up {name} ({calls})? What it has not finished is bought again."
+    if not _allowed(options, f"Giving up the provider batch {name}", question):
+        return 0
     if running:
         steer_any(options.db, batch["id"], "give up", {"order": order.id})
     else:
@@ -157,6 +154,18 @@ def _give_up(options: argparse.Namespace) -> int:
     outcome = "told" if running else "later"
     data = {"batch_id": batch["id"], "order": _as_json(order), "outcome": outcome, "message": text}
     return reply(options, data, f"{name}: {text}")
+
+
+def _allowed(options: argparse.Namespace, action: str, question: str) -> bool:
+    """Whether --yes is given, or the person at the terminal agrees. Raises where nobody is there."""
+    if options.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError(f"{action} wants a yes: add --yes.")
+    if agreed(question):
+        return True
+    echo("kept")
+    return False
 
 
 def _find_order(batch_id: str, orders: Sequence[ProviderBatchLine], reference: str) -> ProviderBatchLine:
@@ -182,16 +191,11 @@ def add_delete_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_delete(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        study = study_of(connection, options.batch)
-        rows = batches_of(connection, options.batch)
+        study, rows = batches_of(connection, options.batch)
     about = rows[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(rows):,} batches"}
-    if not options.yes:
-        if not sys.stdin.isatty():
-            raise UsageError(f"Deleting {about['id']} wants a yes: add --yes.")
-        if not agreed(f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"):
-            echo("kept")
-            return 0
-    echo(f"deleted {delete_any(options.db, about['id'])}")
+    question = f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"
+    if _allowed(options, f"Deleting {about['id']}", question):
+        echo(f"deleted {delete_any(options.db, about['id'])}")
     return 0
 
 
@@ -228,8 +232,7 @@ def _list(options: argparse.Namespace) -> None:
 def _add(options: argparse.Namespace) -> None:
     """A batch, or all batches of a study, with what they will use."""
     with reading(options.db) as connection:
-        study = study_of(connection, options.batch)
-        batches = batches_of(connection, options.batch)
+        study, batches = batches_of(connection, options.batch)
     uses: dict[str, None] = {}
     for batch in batches:
         config = load_frozen(batch["config"])

@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         for provider in listed:
             _print(provider)
-        _print_presets()
+        rows = [(name, preset.model, preset.note) for name, preset in PRESET_TABLE.items()]
+        console().print(plain_table(("preset", "stands for", "note"), rows, no_wrap=("preset", "stands for")))
         if not options.provider:
             other_names = [name for name in PRESET_ENDPOINTS if name not in [provider.name for provider in listed]]
             console().print(Text(f"also by name: {', '.join(other_names)} (docs/providers.md)", style="dim"))
@@ -80,11 +81,6 @@ def _table(models: list[ListedModel]) -> Table:
         price_texts = ("–" if price is None else "free" if price == 0 else f"{price:g}" for price in costs)
         rows.append((model.name, *price_texts, model.retires or ""))
     return plain_table(("model", *prices, "until"), rows, right=prices, no_wrap=("model",))
-
-
-def _print_presets() -> None:
-    rows = [(name, preset.model, preset.note) for name, preset in PRESET_TABLE.items()]
-    console().print(plain_table(("preset", "stands for", "note"), rows, no_wrap=("preset", "stands for")))
 
 
 async def _pull(endpoint: str, providers: Providers, name: str) -> None:

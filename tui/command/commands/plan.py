@@ -4,7 +4,7 @@ import argparse
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.reports.blocks import money, number, span
-from tidepool.tui.command.output import echo, echo_err, echo_json
+from tidepool.tui.command.output import echo, echo_err, echo_json, reply
 from tidepool.tui.drawing.text import console, plain_table
 
 # -- plan --------------------------------------------------------------------------------------------------------------
@@ -81,9 +81,6 @@ def _measure(options: argparse.Namespace) -> int:
     from tidepool.engine.bench import measure
 
     figures = list(measure(lambda text: echo_err(f"… {text}"), full=options.full))
-    if options.json:
-        echo_json([figure.as_json() for figure in figures])
-        return 0
     rows = [
         (
             figure.name,
@@ -94,8 +91,8 @@ def _measure(options: argparse.Namespace) -> int:
         for figure in figures
     ]
     right = ("measured", "promised", "")
-    console().print(plain_table(("figure", *right), rows, right=right))
-    return 0
+    table = plain_table(("figure", *right), rows, right=right)
+    return reply(options, [figure.as_json() for figure in figures], lambda: console().print(table))
 
 
 def _compare(options: argparse.Namespace) -> int:

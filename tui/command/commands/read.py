@@ -4,26 +4,24 @@ import argparse
 import gc
 import sqlite3
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
+from typing import Any
 
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.summary import statistics_of, summarise
+from tidepool.engine.studies.evolution.records import read_family
+from tidepool.engine.studies.evolution.replies import evaluation_blocks, found_answers, genome_blocks, genome_named
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+from tidepool.storage.queries.learning import AnswerFilter
+from tidepool.storage.queries.lists import Transcript, everybody, transcript
+from tidepool.storage.queries.watching import BatchLine, log_lines, read_batch
 from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
-from tidepool.tui.command.output import echo, echo_json
+from tidepool.tui.command.output import echo, echo_json, reply
 from tidepool.tui.command.report import batches_of, print_family, print_summary, print_transcript
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, resting, utc
-
-if TYPE_CHECKING:
-    from tidepool.storage.queries.lists import Transcript
-    from tidepool.storage.queries.watching import BatchLine
-
 
 SPLITS = ("judge", "search")
 
@@ -84,16 +82,12 @@ def _summary(options: argparse.Namespace) -> dict[str, Any]:
     return summarise_study(options.db, study.id)
 
 
-def _batch_line(options: argparse.Namespace) -> "BatchLine | None":
-    from tidepool.storage.queries.watching import read_batch
-
+def _batch_line(options: argparse.Namespace) -> BatchLine | None:
     with reading(options.db) as connection:
         return read_batch(connection, options.db, find_batch(connection, options.batch)["number"])
 
 
 def _show_conversation(options: argparse.Namespace) -> None:
-    from tidepool.storage.queries.lists import everybody, transcript
-
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
         unit = transcript(connection, batch["number"], options.conversation)
@@ -102,40 +96,27 @@ def _show_conversation(options: argparse.Namespace) -> None:
         raise NotFound(f"Batch {batch['id']} has no conversation {options.conversation} (yet).")
     if batch["kind"] == "evolution":
         _show_evaluation(options, batch, unit)
-    elif options.json:
-        echo_json(asdict(unit))
     else:
-        print_transcript(console(), unit, names)
+        reply(options, asdict(unit), lambda: print_transcript(console(), unit, names))
 
 
-def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Transcript") -> None:
+def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: Transcript) -> None:
     """Of an evolution a unit is what one prompt was asked at a time."""
-    from tidepool.engine.studies.evolution.replies import evaluation_blocks, found_answers
-    from tidepool.storage.queries.learning import AnswerFilter
-
     with reading(options.db) as connection:
         filter_by = AnswerFilter(conversation=options.conversation, problem=options.problem, split=options.split)
         answers = found_answers(connection, batch, filter_by, (unit.participants or [""])[0])
-    if options.json:
-        echo_json({**asdict(unit), **answers.as_json()})
-    else:
-        print_blocks(console(), evaluation_blocks(unit, answers, full=options.full))
+    content = {**asdict(unit), **answers.as_json()}
+    reply(options, content, lambda: print_blocks(console(), evaluation_blocks(unit, answers, full=options.full)))
 
 
 def _show_answers(options: argparse.Namespace) -> None:
-    from tidepool.engine.studies.evolution.replies import found_answers, genome_blocks, genome_named
-    from tidepool.storage.queries.learning import AnswerFilter
-
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "prompts that answer problems")
         genome = None if options.genome is None else genome_named(connection, batch, options.genome)
         answers = found_answers(connection, batch, AnswerFilter(problem=options.problem, split=options.split), genome)
         if genome is None and not answers.answers:
             raise NotFound(f"Nobody of batch {batch['id']} was asked problem {options.problem}: they count from 0.")
-    if options.json:
-        echo_json(answers.as_json())
-    else:
-        print_blocks(console(), genome_blocks(answers, full=options.full))
+    reply(options, answers.as_json(), lambda: print_blocks(console(), genome_blocks(answers, full=options.full)))
 
 
 def _evolution(connection: sqlite3.Connection, reference: str, contents: str) -> sqlite3.Row:
@@ -146,31 +127,20 @@ def _evolution(connection: sqlite3.Connection, reference: str, contents: str) ->
 
 
 def _show_genealogy(options: argparse.Namespace) -> None:
-    from tidepool.engine.studies.evolution.records import read_family
-
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "a family tree")
         family = read_family(connection, batch["number"], statistics_of(connection, batch))
-    if options.json:
-        echo_json({"batch_id": batch["id"], **family.as_json()})
-    else:
-        print_family(console(), family)
+    reply(options, {"batch_id": batch["id"], **family.as_json()}, lambda: print_family(console(), family))
 
 
 def _stats(options: argparse.Namespace) -> None:
     summary = _summary(options)
-    if options.json:
-        echo_json(summary["statistics"])
-    else:
-        print_summary(options.db, summary)
+    reply(options, summary["statistics"], lambda: print_summary(options.db, summary))
 
 
 def _log(options: argparse.Namespace) -> None:
-    from tidepool.storage.queries.watching import log_lines
-
     with reading(options.db) as connection:
-        study = study_of(connection, options.batch)
-        rows = batches_of(connection, options.batch)
+        study, rows = batches_of(connection, options.batch)
         lines: list[dict[str, Any]] = [
             {**asdict(line), **({"batch": row["id"]} if study else {})}
             for row in rows
@@ -195,12 +165,6 @@ def add_compare_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_compare(options: argparse.Namespace) -> int:
     found = compare(options.db, options.batches)
-    if options.json:
-        echo_json(found)
-    else:
-        print_comparison(console(), found)
-    return 0
-
-
-def print_comparison(out: Console, found: dict[str, Any]) -> None:
-    print_blocks(out, comparison_blocks(found["batches"], found["differences"]))
+    return reply(
+        options, found, lambda: print_blocks(console(), comparison_blocks(found["batches"], found["differences"]))
+    )

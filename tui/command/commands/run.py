@@ -9,32 +9,39 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tidepool.engine import gate
 from tidepool.engine.branching.making import BranchSpec, NewBranch, new_branch
 from tidepool.engine.branching.replay import BranchStudy, study_to_run
 from tidepool.engine.config.cluster import split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.cells import priced_cells, priced_study
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
-from tidepool.engine.run import config_to_resume, planned_branch, resume_batch, run_batch, run_planned, run_study
+from tidepool.engine.run import (
+    config_to_resume,
+    planned_branch,
+    question_about,
+    resume_batch,
+    run_batch,
+    run_planned,
+    run_study,
+)
 from tidepool.engine.runtime.plans import Plan, merge_plans, priced
 from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.studies.study import Study, study_from
+from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.studies import batches_to_resume
 from tidepool.storage.text import one_line
 from tidepool.tui.command.main import run_options
-from tidepool.tui.command.output import agreed, echo_err, echo_json
+from tidepool.tui.command.output import agreed, echo_err, reply
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
-
-if TYPE_CHECKING:
-    from tidepool.engine.gate import TrustQuestion
-
 
 Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
 Played = tuple[dict[str, Any], Stop | None, int | None]
@@ -50,16 +57,14 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.run and options.trust and not study_in_file(options.run):
         raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
-    if options.resume and (options.dry_run or (not options.trust and at_a_terminal())):
-        from tidepool.engine.run import question_about
-
-        if (question := question_about(options.db, options.resume, options.set)) is not None:
-            if options.dry_run:
-                show_question(question)
-            else:
-                ask_for_trust(options.db, question)
+    shown = options.dry_run or (not options.trust and at_a_terminal())
+    if options.resume and shown and (question := question_about(options.db, options.resume, options.set)) is not None:
+        if options.dry_run:
+            show_question(question)
+        else:
+            ask_for_trust(options.db, question)
     if options.dry_run:
-        return report_plan(_plan(options), as_json=options.json)
+        return report_plan(options, _plan(options))
     if options.run and (place := study_in_file(options.run)):
         options.rerun = allowed_rerun(place, options)
     play = partial(_run_new if options.run else _resume, options)
@@ -69,10 +74,7 @@ def run(options: argparse.Namespace) -> int:
 def print_result(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
     """What came out, and the exit code."""
     try:
-        if options.json:
-            echo_json(summary)
-        else:
-            print_summary(options.db, summary)
+        reply(options, summary, lambda: print_summary(options.db, summary))
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,14 +89,10 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
     return 128 + (signalled or signal.SIGINT)
 
 
-def report_plan(plan: dict[str, Any], *, as_json: bool) -> int:
+def report_plan(options: argparse.Namespace, plan: dict[str, Any]) -> int:
     for warning in plan["warnings"]:
         echo_err(f"warning: {warning}")
-    if as_json:
-        echo_json(plan)
-    else:
-        print_plan(plan)
-    return 0
+    return reply(options, plan, lambda: print_plan(plan))
 
 
 def at_a_terminal() -> bool:
@@ -102,27 +100,23 @@ def at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask_for_trust(database: Path, question: "TrustQuestion", words: str = "Resume it?") -> None:
+def ask_for_trust(database: Path, question: gate.TrustQuestion, words: str = "Resume it?") -> None:
     """One question for the whole study. Raises without a yes."""
-    from tidepool.engine.gate import MEANING
-
     count = len(question.admissions)
     several = f" The study has {count:,} such batches: yes is for all." if count > 1 else ""
-    if not agreed_to(question, f"{MEANING}{several}", words):
+    if not agreed_to(question, f"{gate.MEANING}{several}", words):
         raise NotTrusted("Nothing was sent or run.")
     question.adopt(database)
 
 
-def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
+def agreed_to(question: gate.TrustQuestion, meaning: str, words: str) -> bool:
     show_question(question)
     echo_err(meaning)
     return agreed(words)
 
 
-def show_question(question: "TrustQuestion") -> None:
-    from tidepool.engine.gate import FOREIGN
-
-    title = f"{question.run_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
+def show_question(question: gate.TrustQuestion) -> None:
+    title = f"{question.run_id} ({one_line(question.name)}) {gate.FOREIGN}. It would use:"
     echo_err("\n".join([title, *(f"  {kind:<7} {one_line(value)}" for kind, value in question.rows())]))
 
 
@@ -132,19 +126,15 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
             return plan_again(place, options)
         config = load_config(options.run, options.set)
         if config.design is not None:
-            from tidepool.engine.design.cells import priced_study
-
             plan = priced_study(config, options.db)
         else:
             plan = _priced([study_from(freeze(config, options.db))])
         return {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
-    from tidepool.storage.batches import find_batch
-
     with reading(options.db) as connection:
-        references = batches_to_resume(connection, options.resume)
-        configs = [config_to_resume(reference, options.db, options.set) for reference in references]
-        batches = [find_batch(connection, reference) for reference in references]
-        studies = [study_to_run(connection, *one) for one in zip(batches, configs, strict=True)]
+        studies = [
+            study_to_run(connection, find_batch(connection, one), config_to_resume(one, options.db, options.set))
+            for one in batches_to_resume(connection, options.resume)
+        ]
     return _priced(studies)
 
 
@@ -177,8 +167,9 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
 
 
 async def _resume(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
-    how: dict[str, Any] = {"overrides": options.set, "on_event": listener, "control": control, "trust": options.trust}
-    return await resume_batch(options.resume, options.db, **how)
+    return await resume_batch(
+        options.resume, options.db, overrides=options.set, on_event=listener, control=control, trust=options.trust
+    )
 
 
 TWICE_SECONDS = 0.1
@@ -213,8 +204,6 @@ def plan_again(place: StudyInFile, options: argparse.Namespace) -> dict[str, Any
     rerun = read_again(place, options.db, options.set, to_plan=True)
     if rerun.design is None:
         return _priced([study_from(rerun.parts[0].config)])
-    from tidepool.engine.design.cells import priced_cells
-
     return priced_cells(rerun.planned())
 
 
@@ -263,10 +252,8 @@ def run_branch(options: argparse.Namespace) -> int:
     wish = BranchSpec(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:
         new = new_branch(options.db, wish, plan_only=True)
-        return report_plan(priced(_branch_plan(new), new.config), as_json=options.json)
+        return report_plan(options, priced(_branch_plan(new), new.config))
     if not options.trust and at_a_terminal():
-        from tidepool.engine.run import question_about
-
         plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
         if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
             ask_for_trust(options.db, question, "Branch it?")

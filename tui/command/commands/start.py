@@ -5,8 +5,10 @@ import re
 import shutil
 from difflib import get_close_matches
 from pathlib import Path
+from textwrap import fill
 
 from tidepool.engine.errors import UsageError
+from tidepool.engine.registries import KINDS
 from tidepool.storage.errors import FileError
 from tidepool.tui.command.output import echo, echo_json, reply
 from tidepool.tui.drawing.configs import about, examples
@@ -78,8 +80,6 @@ def _listed(known: dict[str, Path], *, as_json: bool) -> int:
     if as_json:
         echo_json([{"name": name, "about": about(path)} for name, path in known.items()])
         return 0
-    from textwrap import fill
-
     indent = max(map(len, known)) + 2
     columns = shutil.get_terminal_size().columns
     for name, path in known.items():
@@ -97,7 +97,6 @@ def starting_config(kind: str) -> str:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from tidepool.engine.registries import KINDS
     from tidepool.storage.transfer.formats import write_text
 
     if options.kind is None:

@@ -6,12 +6,12 @@ from statistics import fmean
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.results.comparing import compare
+from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.studies.evolution.records import VALIDATION
 from tidepool.engine.studies.evolution.results import _compared
 from tidepool.storage.file import reading
 from tidepool.storage.queries.summary import finding
-from tidepool.tui.command.commands.read import print_comparison
+from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console
 
 SAME = "digest"
@@ -56,7 +56,7 @@ async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.Capt
     assert 10 < len(gaps) == found["differences"][0]["problems"]
     assert found["differences"][0]["difference"] == pytest.approx(fmean(gaps))
     assert all(batch["tokens"]["input"] > 0 for batch in found["batches"])
-    print_comparison(console(), found)
+    print_blocks(console(), comparison_blocks(found["batches"], found["differences"]))
     shown = capsys.readouterr().out
     assert ["strategy", "genetic", "random", "reflective"] in [line.split() for line in shown.splitlines()]
     words = " ".join(shown.split())
