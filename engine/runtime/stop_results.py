@@ -104,8 +104,8 @@ def read(content: Any) -> Stopping | None:
         assert all(type(count) is int for count in (*counts, content.get("stopped_at") or 0))
         assert all(isinstance(word, str) for word in words)
         assert all(number is None or isfinite(number) for number in numbers) and len(numbers) in (1, 3)
-        values = {field.name: content.get(field.name) for field in fields(Stopping)}
-        return Stopping(**{**values, "rule": rule, "interval": interval or None})
+        values: dict[str, Any] = {field.name: content.get(field.name) for field in fields(Stopping)}
+        return Stopping(**values | {"rule": rule, "interval": interval or None})
     except (AssertionError, TypeError, ValueError):
         return None
 
