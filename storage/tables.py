@@ -22,7 +22,6 @@ from sqlmodel import Field, SQLModel
 
 from tidepool.storage.views import VIEWS
 
-
 Key = Annotated[int, Field(primary_key=True)]
 NameKey = Annotated[str, Field(primary_key=True)]
 RowId = Annotated[int | None, Field(primary_key=True)]
