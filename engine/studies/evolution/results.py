@@ -165,7 +165,7 @@ class EvolutionResults(Results):
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
         """Of several seeds."""
-        return blocks_over_seeds(batches, differences, RUNS) if any("seeds" in row for row in differences) else []
+        return blocks_over_seeds(batches, differences, RUNS)
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
@@ -191,7 +191,8 @@ class EvolutionResults(Results):
             if missing
             else (),
             analysis=(
-                _took(statistics),
+                f"The search took {counted(len(statistics['generations']), 'generation')} of "
+                f"{counted(statistics['genomes']['total'], 'prompt')} in all, and {counted(statistics['search_calls'], 'call')}.",
                 HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")),
                 BONETT_PRICE,
                 *((BOUNDED,) if UNCLEAR in measures else ()),
@@ -375,13 +376,6 @@ def _design(settings: Mapping[str, Any]) -> Iterator[str]:
     )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
-
-
-def _took(statistics: Statistics) -> str:
-    return (
-        f"The search took {counted(len(statistics['generations']), 'generation')} of {counted(statistics['genomes']['total'], 'prompt')} "
-        f"in all, and {counted(statistics['search_calls'], 'call')}."
-    )
 
 
 def _size(settings: Mapping[str, Any], split: str) -> int:

@@ -153,7 +153,4 @@ def estimate(values: Scores) -> dict[str, Any]:
         return {"mean_reward": None, "ci95": None}
     mean = of_mean(values.tolist())
     bounds = mean.interval if mean else None
-    return {
-        "mean_reward": float(values.mean()),
-        "ci95": bounds and (max(0.0, bounds[0]), min(1.0, bounds[1])),
-    }
+    return {"mean_reward": float(values.mean()), "ci95": bounds and (max(0.0, bounds[0]), min(1.0, bounds[1]))}

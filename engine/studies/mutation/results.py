@@ -131,7 +131,7 @@ class MutationResults(Results):
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
         """Of several seeds."""
-        return blocks_over_seeds(batches, differences, RUNS) if any("seeds" in row for row in differences) else []
+        return blocks_over_seeds(batches, differences, RUNS)
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
