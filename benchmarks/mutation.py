@@ -22,7 +22,6 @@ from tidepool.engine.studies.mutation.environment import Environments, EpisodeRu
 from tidepool.engine.studies.mutation.evaluation import compare, contenders, play_heldout
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
-from tidepool.engine.studies.mutation.statistics import HeldOutRewards
 from tidepool.engine.studies.mutation.training import Player, TrainingRecord, train
 
 SEEDS = (201, 202, 203, 204, 205)
@@ -59,7 +58,7 @@ def is_above(heldout: dict[str, Any]) -> bool:
 @dataclass(frozen=True, slots=True)
 class Trial:
     record: TrainingRecord
-    result: HeldOutRewards
+    result: dict[str, Any]
     share: float
     """of the policy's held-out steps that play the operator after which answers are lost most"""
 
@@ -120,7 +119,7 @@ def _averaged(case: str, trials: Sequence[Trial]) -> Losing30:
 
     return Losing30(
         case,
-        heldout=mean(t.result.policy.mean_reward or 0.0 for t in trials),
+        heldout=mean(t.result["policy"]["mean_reward"] or 0.0 for t in trials),
         share=mean(t.share for t in trials),
         masked=mean(
             t.record.losses.masked_steps / sum((t.record.losses.masked_steps, t.record.env_steps)) for t in trials

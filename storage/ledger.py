@@ -163,10 +163,8 @@ class Tally:
         self._count_wave(entry, asked_at)
 
     def unit_ended(self, *, failed: bool) -> None:
-        if failed:
-            self._delta.units_failed += 1
-        else:
-            self._delta.units_completed += 1
+        self._delta.units_failed += failed
+        self._delta.units_completed += not failed
 
     def bought_in_vain(
         self,
@@ -217,18 +215,14 @@ class Tally:
             delta.output_tokens += entry.output_tokens
             delta.reasoning_tokens += entry.reasoning_tokens
             delta.usage_missing += entry.usage_missing
-        if entry.cost_usd is None:
-            delta.unpriced += 1
-        else:
-            delta.cost_usd += entry.cost_usd
+        delta.unpriced += entry.cost_usd is None
+        delta.cost_usd += entry.cost_usd or 0.0
 
     def _count_wave(self, entry: CallRecord, asked_at: float) -> None:
         wave = self._waves.get(entry.wave)
         if wave is None:
             wave = self._waves[entry.wave] = _Wave()
-        if not wave.first:
-            wave.first = asked_at
-        wave.first = min(wave.first, asked_at)
+        wave.first = min(wave.first or asked_at, asked_at)
         wave.last = time.monotonic()
         wave.calls += 1
         wave.failed += entry.status == _FAILED
@@ -240,14 +234,9 @@ class Tally:
 
     def _load_waves(self, reader: sqlite3.Connection) -> None:
         for row in reader.execute("SELECT * FROM wave WHERE batch_number = ?", (self._batch_number,)):
-            self._waves[row["wave"]] = _Wave(
-                calls=row["calls"],
-                failed=row["failed"],
-                cached=row["cached"],
-                retried=row["retried"],
-                earlier_seconds=row["seconds"],
-                transports=frozenset(filter(None, row["transport"].split("+"))),
-            )
+            figures = (row[name] for name in ("calls", "failed", "cached", "retried", "seconds"))
+            wave = self._waves[row["wave"]] = _Wave(*figures)
+            wave.transports = frozenset(filter(None, row["transport"].split("+")))
 
     def _put(self) -> None:
         counts = _VALUES(self._delta)

@@ -13,6 +13,7 @@ the views (`views.py`), never these tables. A later version adds its columns at 
 import re
 import textwrap
 from collections.abc import Iterator
+from typing import Annotated
 
 from sqlalchemy import Column, Index, LargeBinary, Text, text
 from sqlalchemy.dialects import sqlite
@@ -21,12 +22,18 @@ from sqlmodel import Field, SQLModel
 
 from tidepool.storage.views import VIEWS
 
+Key = Annotated[int, Field(primary_key=True)]
+NameKey = Annotated[str, Field(primary_key=True)]
+RowId = Annotated[int | None, Field(primary_key=True)]
+LongText = Annotated[str, Field(sa_type=Text)]
+OptionalText = Annotated[str | None, Field(sa_type=Text)]
+
 
 class Batch(SQLModel, table=True):
     __table_args__ = {"sqlite_autoincrement": True}
     """a number is never used again: whoever still runs a batch that was deleted must not write into another one"""
 
-    number: int | None = Field(default=None, primary_key=True)
+    number: RowId = None
     id: str = Field(unique=True)
     kind: str
     name: str
@@ -38,7 +45,7 @@ class Batch(SQLModel, table=True):
     simulated: bool = False
     imported: bool = False
     """an imported batch is read and resumed like any other, but never serves as cache"""
-    config: str = Field(sa_type=Text)
+    config: LongText
     """the resolved config, frozen: resume needs nothing else"""
     version: str
     host: str | None = None
@@ -49,16 +56,16 @@ class Batch(SQLModel, table=True):
     study_id: str | None = None
     """the study of several batches that it is a part of"""
     replicate: int | None = None
-    origin: str | None = Field(default=None, sa_type=Text)
+    origin: OptionalText = None
     """where a branch was taken from, as JSON"""
-    headline: str | None = Field(default=None, sa_type=Text)
+    headline: OptionalText = None
     """its one figure at its end, as JSON: a list of batches computes nothing"""
 
 
 class Progress(SQLModel, table=True):
     """Running counters of a batch: all that a watcher reads several times a second."""
 
-    batch_number: int = Field(primary_key=True)
+    batch_number: Key
     units_total: int = 0
     units_completed: int = 0
     units_failed: int = 0
@@ -96,8 +103,8 @@ class Progress(SQLModel, table=True):
 
 
 class Wave(SQLModel, table=True):
-    batch_number: int = Field(primary_key=True)
-    wave: int = Field(primary_key=True)
+    batch_number: Key
+    wave: Key
     calls: int = 0
     failed: int = 0
     cached: int = 0
@@ -109,7 +116,7 @@ class Wave(SQLModel, table=True):
 class Unit(SQLModel, table=True):
     __table_args__ = (Index("unit_by_batch", "batch_number", "status"),)
 
-    id: int = Field(primary_key=True)
+    id: Key
     batch_number: int
     sequence_number: int
     game: int | None = None
@@ -134,7 +141,7 @@ class Call(SQLModel, table=True):
         Index("call_by_key", "key", sqlite_where=text("status = 'answered'")),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: RowId = None
     unit_id: int
     step: str
     wave: int
@@ -160,7 +167,7 @@ class Call(SQLModel, table=True):
     """why the reply ended, in our words; None: not recorded"""
     served_model: str | None = None
     """the model that the provider says has answered"""
-    thought: str | None = Field(default=None, sa_type=Text)
+    thought: OptionalText = None
     """reasoning that came with the reply and was not said"""
     reasoning_tokens: int = 0
     """a part of the output tokens"""
@@ -174,15 +181,15 @@ class Prompt(SQLModel, table=True):
     """Each distinct system prompt once, so that published talks stay readable."""
 
     hash: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
-    text: str = Field(sa_type=Text)
+    text: LongText
 
 
 class Line(SQLModel, table=True):
     """A message that is a part of a reply: spans of it, so the text is stored once."""
 
-    unit_id: int = Field(primary_key=True)
-    step: str = Field(primary_key=True)
-    position: int = Field(primary_key=True)
+    unit_id: Key
+    step: NameKey
+    position: Key
     turn: int
     speaker: str
     start: int
@@ -197,7 +204,7 @@ class ProviderBatch(SQLModel, table=True):
     __tablename__ = "provider_batch"
     __table_args__ = (Index("provider_batch_by_batch", "batch_number", "state"),)
 
-    id: str = Field(primary_key=True)
+    id: NameKey
     batch_number: int
     provider: str
     lot: str = ""
@@ -209,7 +216,7 @@ class ProviderBatch(SQLModel, table=True):
     state: str = "intended"
     """intended, creating, created; closed: collected, cancelled, refused or lost"""
     remote_state: str | None = None
-    calls: str = Field(sa_type=Text)
+    calls: LongText
     """its calls as JSON: [[sequence number, step, key of what is asked], …], behind those of another batch of its study that one's id"""
     count: int
     wave: int
@@ -223,13 +230,13 @@ class ProviderBatch(SQLModel, table=True):
 class Surplus(SQLModel, table=True):
     """A reply that was paid for and not used, such as one to a call that had been answered another way."""
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: RowId = None
     batch_number: int
     order_id: str
     """the provider batch that brought it; of a live call its provider"""
     unit_id: int
     step: str
-    text: str = Field(sa_type=Text)
+    text: LongText
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
@@ -241,8 +248,8 @@ class Surplus(SQLModel, table=True):
 class Outcome(SQLModel, table=True):
     """What one side of a conversation of the secret game came to."""
 
-    unit_id: int = Field(primary_key=True)
-    side: int = Field(primary_key=True)
+    unit_id: Key
+    side: Key
     """0: the one who opened"""
     mode: str
     game: int
@@ -278,17 +285,17 @@ class SitOut(SQLModel, table=True):
 
     __tablename__ = "sit_out"
 
-    batch_number: int = Field(primary_key=True)
-    game: int = Field(primary_key=True)
-    round: int = Field(primary_key=True)
-    agent: str = Field(primary_key=True)
+    batch_number: Key
+    game: Key
+    round: Key
+    agent: NameKey
 
 
 class Judgement(SQLModel, table=True):
     """What a judge said of one entity of a simulation."""
 
-    unit_id: int = Field(primary_key=True)
-    place: int = Field(primary_key=True)
+    unit_id: Key
+    place: Key
     """of the entity in the speaking order, from 1; the judge's words are the call `judge.PLACE`"""
     entity: str
     rating: float | None = None
@@ -296,12 +303,12 @@ class Judgement(SQLModel, table=True):
 
 
 class Genome(SQLModel, table=True):
-    batch_number: int = Field(primary_key=True)
-    generation: int = Field(primary_key=True)
-    genome_id: str = Field(primary_key=True)
+    batch_number: Key
+    generation: Key
+    genome_id: NameKey
     parents: str = "[]"
     operator: str
-    prompt: str = Field(sa_type=Text)
+    prompt: LongText
     fitness: float | None = None
     accuracy: float | None = None
     missing: float | None = None
@@ -311,8 +318,8 @@ class Genome(SQLModel, table=True):
 class TrainingUpdate(SQLModel, table=True):
     __tablename__ = "training_update"
 
-    batch_number: int = Field(primary_key=True)
-    update_number: int = Field(primary_key=True)
+    batch_number: Key
+    update_number: Key
     env_steps: int
     mean_reward: float | None = None
     success_rate: float | None = None
@@ -323,7 +330,7 @@ class LogLine(SQLModel, table=True):
     __tablename__ = "log_line"
     __table_args__ = (Index("log_by_batch", "batch_number", "id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: RowId = None
     batch_number: int
     at: float
     level: str
@@ -333,9 +340,9 @@ class LogLine(SQLModel, table=True):
 class Finding(SQLModel, table=True):
     """What a study worked out at its end, as JSON by name: resume, exports and screens need not redo it."""
 
-    batch_number: int = Field(primary_key=True)
-    name: str = Field(primary_key=True)
-    content: str = Field(sa_type=Text)
+    batch_number: Key
+    name: NameKey
+    content: LongText
 
 
 class Control(SQLModel, table=True):
@@ -343,7 +350,7 @@ class Control(SQLModel, table=True):
 
     __table_args__ = (Index("control_by_batch", "batch_number", "taken_at"),)
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: RowId = None
     batch_number: int
     at: float
     command: str
@@ -354,7 +361,7 @@ class Control(SQLModel, table=True):
 class LibraryEntity(SQLModel, table=True):
     __tablename__ = "library_entity"
 
-    id: str = Field(primary_key=True)
+    id: NameKey
     name: str
     type: str | None = None
     description: str = ""
@@ -365,26 +372,26 @@ class LibraryEntity(SQLModel, table=True):
 class LibraryType(SQLModel, table=True):
     __tablename__ = "library_type"
 
-    name: str = Field(primary_key=True)
-    definition: str = Field(sa_type=Text)
+    name: NameKey
+    definition: LongText
     created_at: float
 
 
 class LibraryAgent(SQLModel, table=True):
     __tablename__ = "library_agent"
 
-    id: str = Field(primary_key=True)
+    id: NameKey
     name: str
-    definition: str = Field(sa_type=Text)
+    definition: LongText
     created_at: float
 
 
 class Study(SQLModel, table=True):
     """A design whose cells are batches."""
 
-    id: str = Field(primary_key=True)
+    id: NameKey
     name: str
-    design: str = Field(sa_type=Text)
+    design: LongText
     """factors, replicates and hypotheses as they were frozen, as JSON"""
     created_at: float
 
@@ -394,62 +401,62 @@ class StudyCell(SQLModel, table=True):
 
     __tablename__ = "study_cell"
 
-    batch_number: int = Field(primary_key=True)
-    factor: str = Field(primary_key=True)
+    batch_number: Key
+    factor: NameKey
     level: str
 
 
 class Problem(SQLModel, table=True):
     """A problem that prompts are tried on, kept once however many answers it gets."""
 
-    batch_number: int = Field(primary_key=True)
-    split: str = Field(primary_key=True)
-    number: int = Field(primary_key=True)
-    question: str = Field(sa_type=Text)
-    gold: str = Field(sa_type=Text)
+    batch_number: Key
+    split: NameKey
+    number: Key
+    question: LongText
+    gold: LongText
 
 
 class Answer(SQLModel, table=True):
     """A reply to a problem as it was graded; the reply itself is the call of the same unit and step."""
 
-    unit_id: int = Field(primary_key=True)
-    step: str = Field(primary_key=True)
+    unit_id: Key
+    step: NameKey
     generation: int | None = None
     genome_id: str
     split: str
     problem: int
     sample: int
-    extracted: str | None = Field(default=None, sa_type=Text)
+    extracted: OptionalText = None
     """None: no answer could be read from the reply, or there was none"""
     correct: bool | None = None
     """None: no answer could be read from the reply, or the call failed"""
     score: float | None = None
-    details: str | None = Field(default=None, sa_type=Text)
+    details: OptionalText = None
     """as JSON: why there is no mark, and further metrics of a scorer"""
 
 
 class Code(SQLModel, table=True):
     """What a person said of one side of a conversation, or of one message of it."""
 
-    unit_id: int = Field(primary_key=True)
-    side: int = Field(primary_key=True)
+    unit_id: Key
+    side: Key
     """of the speaker, from 0 in speaking order: in self-play a name is not enough"""
-    turn: int = Field(primary_key=True)
+    turn: Key
     """0: the side as a whole"""
-    coder: str = Field(primary_key=True)
+    coder: NameKey
     agent: str
     code: str
     weight: float | None = None
     """how many sides of the batch it stands for, by the sample's plan"""
-    details: str | None = Field(default=None, sa_type=Text)
+    details: OptionalText = None
     at: float
 
 
 class Measure(SQLModel, table=True):
     """A value that a unit measured, where it does not follow from other rows."""
 
-    unit_id: int = Field(primary_key=True)
-    position: int = Field(primary_key=True)
+    unit_id: Key
+    position: Key
     """in the order in which the unit measured"""
     measure: str
     participant: str | None = None
@@ -462,11 +469,11 @@ class Measure(SQLModel, table=True):
 class Record(SQLModel, table=True):
     """A row of a kind of study that has no table of its own: a plugin adds none."""
 
-    unit_id: int = Field(primary_key=True)
+    unit_id: Key
     """unit 0 of a batch holds what belongs to the batch as a whole"""
-    name: str = Field(primary_key=True)
-    position: int = Field(primary_key=True)
-    content: str = Field(sa_type=Text)
+    name: NameKey
+    position: Key
+    content: LongText
     """as JSON"""
 
 

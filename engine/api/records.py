@@ -46,9 +46,9 @@ class NewBatch(BaseModel):
     )
     interaction_size: int = Field(ge=1, le=1000, description="1 solo, 2 dyadic, 3+ group")
     num_simulations: int = Field(ge=1, le=ceilings.UNITS_BY_API)
-    description: str = Field(default="", max_length=ceilings.TEXT)
-    n_turns: int = Field(default=1, ge=1, le=1000)
-    simulation_rounds: int = Field(default=1, ge=1, le=1000)
+    description: ceilings.Text = ""
+    n_turns: ceilings.Times = 1
+    simulation_rounds: ceilings.Times = 1
     metadata: Metadata = Field(default_factory=dict)
     model: str = Field(default="simulated:persona", max_length=ceilings.WORD, description="PROVIDER:MODEL, or a preset")
     style: Style = "enacted"

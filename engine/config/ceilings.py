@@ -6,7 +6,7 @@ begun in seconds: whatever is larger is a slip of the hand, or comes from a file
 
 from typing import Annotated
 
-from annotated_types import MaxLen
+from annotated_types import Ge, Le, MaxLen
 
 UNITS = 1_000_000
 """units of a batch"""
@@ -70,3 +70,8 @@ PROBLEMS = 200
 Text = Annotated[str, MaxLen(TEXT)]
 Word = Annotated[str, MaxLen(WORD)]
 Address = Annotated[str, MaxLen(ADDRESS)]
+Share = Annotated[float, Ge(0), Le(1)]
+Seconds = Annotated[float, Ge(0), Le(SECONDS)]
+PerMinute = Annotated[int, Ge(0), Le(PER_MINUTE)]
+Times = Annotated[int, Ge(1), Le(1000)]
+"""turns, rounds, repeats"""

@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.ceilings import PerMinute, Seconds, Share, Text
 from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name, known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
@@ -139,13 +140,20 @@ ModelName = Annotated[str, MaxLen(ceilings.WORD), AfterValidator(known_model), N
 """PROVIDER:MODEL or a preset. A frozen config has the full name."""
 
 
-ReasoningEffort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+ReasoningEffort = Annotated[
+    Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"], Field(title="Reasoning")
+]
 REASONING_TOKENS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 65_536}
 """tokens of reasoning that each effort gets unless a config says otherwise"""
 
 
-Temperature = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
+Temperature = Annotated[
+    float | None, BeforeValidator(lambda value: None if value == "none" else value), Field(ge=0, le=2)
+]
 """None leaves it to the provider: `temperature = "none"` in TOML, which has no null"""
+MostTokens = Annotated[int, Field(ge=1, le=ceilings.TOKENS, title="Longest reply")]
+ReasoningRoom = Annotated[int, Field(ge=0, le=ceilings.TOKENS, title="Room for reasoning")]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Reasons(Protocol):
@@ -183,7 +191,7 @@ class Batch(Section):
     """secret_game, simulation, evolution or mutation"""
     name: str = Field(default="", max_length=ceilings.NAME)
     """how the batch is called in lists; the kind's name when empty"""
-    description: str = Field(default="", max_length=ceilings.TEXT)
+    description: Text = ""
     """what the study is about, for those who read the file"""
     seed: int = Field(default=42, ge=-(2**63), lt=2**63)
     """the same study with the same seed is the same study"""
@@ -198,9 +206,9 @@ class Limits(Section):
     """most live calls in flight; adapts below it"""
     batch_size: int = Field(default=5000, ge=1, le=100_000, title="Calls in a batch")
     """most calls in one provider batch; for openai/anthropic: conversations at a time"""
-    requests_per_minute: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE)
+    requests_per_minute: PerMinute = 0
     """0 = no fixed limit: headers, 429s and adaptation rule"""
-    tokens_per_minute: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE)
+    tokens_per_minute: PerMinute = 0
     """0 = no fixed limit"""
     retries: int = Field(default=5, ge=0, le=100)
     """how often a call that can heal is tried again"""
@@ -208,15 +216,15 @@ class Limits(Section):
     """seconds a live call may take"""
     poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS, title="Between looks")
     """seconds between looks at a provider batch"""
-    rescue_after: float = Field(default=0.0, ge=0, le=ceilings.SECONDS)
+    rescue_after: Seconds = 0.0
     """seconds after which a provider batch's missing calls go live; 0 = never"""
     cache: bool = Field(default=True, title="Reuse answers")
     """reuse answers to the same question, of the same seed, in this file"""
-    budget_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False, title="Budget in dollars")
+    budget_usd: NonNegative = Field(default=0.0, title="Budget in dollars")
     """0 = no cap"""
     batch_from: int = Field(default=100, ge=0, le=ceilings.PER_MINUTE, title="Smallest batch")
     """smallest wave that `auto` sends by batch API; 0 = any"""
-    outage_patience: float = Field(default=600.0, ge=0, le=ceilings.SECONDS, title="Patience in outages")
+    outage_patience: Seconds = Field(default=600.0, title="Patience in outages")
     """seconds that calls wait for a provider that is down before they fail"""
 
 
@@ -230,15 +238,15 @@ class Service(Limits):
 class ModelPrice(Section):
     """What a model costs, in dollars for a million tokens."""
 
-    input: float = Field(ge=0, allow_inf_nan=False)
+    input: NonNegative
     """for what is asked"""
-    output: float = Field(ge=0, allow_inf_nan=False)
+    output: NonNegative
     """for what is answered, reasoning included"""
     cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """for input that the server read from its prompt cache; else like any other input"""
     cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """for input that it wrote there"""
-    batch_factor: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    batch_factor: NonNegative = 1.0
     """what a call by batch API costs of that"""
 
 
@@ -268,13 +276,13 @@ class OllamaSettings(ProviderSettings):
 class SimulatedSettings(ProviderSettings):
     """The embedded provider: offline, deterministic by seed, and as slow or faulty as you like."""
 
-    latency: float = Field(default=0.0, ge=0, le=ceilings.SECONDS, title="Seconds a call")
+    latency: Seconds = Field(default=0.0, title="Seconds a call")
     """mean seconds of a live call"""
     jitter: float = Field(default=0.0, ge=0)
     """spread of the latency, as a share of it: log-normal, so some calls are much slower"""
-    error_rate: float = Field(default=0.0, ge=0, le=1)
+    error_rate: Share = 0.0
     """share of attempts that fail in a way a retry heals"""
-    fatal_rate: float = Field(default=0.0, ge=0, le=1)
+    fatal_rate: Share = 0.0
     """share of calls that fail for good"""
     enforced_per_minute: int = Field(default=0, ge=0, title="Refuses above")
     """live requests in a sliding minute beyond which it answers 429, without telling before"""
@@ -284,11 +292,11 @@ class SimulatedSettings(ProviderSettings):
     """pretended dollars for a million output tokens"""
     batch_api: bool = Field(default=True, title="Batch API")
     """false: it has none, and auto sends it live"""
-    batch_seconds: float = Field(default=0.0, ge=0, le=ceilings.SECONDS, title="Seconds a batch")
+    batch_seconds: Seconds = Field(default=0.0, title="Seconds a batch")
     """how long one of its provider batches takes"""
-    batch_error_rate: float = Field(default=0.0, ge=0, le=1)
+    batch_error_rate: Share = 0.0
     """share of a provider batch's calls that fail there"""
-    batch_expire_rate: float = Field(default=0.0, ge=0, le=1)
+    batch_expire_rate: Share = 0.0
     """share of a provider batch's calls that expire unanswered"""
     batch_refuse: bool = False
     """true: every provider batch is refused"""
@@ -396,15 +404,15 @@ class Agent(Section):
     """the code word of the secret game"""
     memory: Literal["short", "long"] = "short"
     """short: this conversation; long: all earlier ones in the same game"""
-    temperature: Temperature = Field(default=0.7, ge=0, le=2)
+    temperature: Temperature = 0.7
     """how freely the model samples, or "none" for the provider's own; a model that takes none is told once"""
-    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS, title="Longest reply")
+    max_tokens: MostTokens = 300
     """most tokens of a reply"""
-    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
+    reasoning_effort: ReasoningEffort = ""
     """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
+    max_reasoning_tokens: ReasoningRoom = 0
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
-    instructions: str = Field(default="", max_length=ceilings.TEXT)
+    instructions: Text = ""
     """added to the system prompt"""
 
 

@@ -70,15 +70,6 @@ def pairs(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{n(x)},{n(y)}" for x, y in points)
 
 
-def upright_bar(x: float, low: float, high: float, wide: float, ink: str) -> list[Html]:
-    """An error bar with its ends."""
-    return [line(x, low, x, high, ink), *(line(x - wide, end, x + wide, end, ink) for end in (low, high))]
-
-
-def level_bar(low: float, high: float, y: float, ink: str) -> list[Html]:
-    return [line(low, y, high, y, ink), *(line(end, y - 4, end, y + 4, ink) for end in (low, high))]
-
-
 def scale(axis: Axis, start: float, end: float) -> Place:
     """Where a value lies, if the axis goes from `start` to `end` of the drawing."""
     return lambda value: start + (end - start) * axis.share(value)
@@ -182,7 +173,8 @@ def by_name(figure: Figure) -> Html:
                 start, end = sorted((x(0.0), x(value)))
                 shapes.append(_box(start, y + 1.5 - thick / 2, end - start, thick - 3, ink, place))
             if bounds:
-                shapes += level_bar(x(bounds[0]), x(bounds[1]), y, INK)
+                low, high = map(x, bounds)
+                shapes += [line(low, y, high, y, INK), *(line(end, y - 4, end, y + 4, INK) for end in (low, high))]
             if not is_bars:
                 who = figure.places[index] if figure.places else None
                 shapes.append(shape(x(value), y, who or 0, ink if who is None else mark_ink(who)))
@@ -253,7 +245,8 @@ def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: 
 
 def _band(points: Sequence[tuple[float, float, float]], ink: str) -> list[Html]:
     if len(points) == 1:
-        return upright_bar(*points[0], 4.0, INK)
+        x, low, high = points[0]
+        return [line(x, low, x, high, INK), *(line(x - 4, end, x + 4, end, INK) for end in (low, high))]
     edge = [(x, low) for x, low, _ in points] + [(x, high) for x, _, high in reversed(points)]
     return [element("polygon", points=pairs(edge), fill=ink, fill_opacity=0.2)]
 

@@ -156,7 +156,7 @@ class AnthropicAdapter(Adapter):
 
     def _system(self, text: str) -> Any:
         """A long prompt that comes again is marked for the provider's cache; one that is met once costs no more."""
-        if not _is_long(text):
+        if expected_tokens(text) < LEAST_CACHED:
             return text
         self._prompt_uses[prompt_hash(text)] += 1
         if self._prompt_uses[prompt_hash(text)] < 2:
@@ -179,10 +179,6 @@ def _usage(usage: object) -> Usage | None:
     cache_read, cache_write = part_of(usage, "cache_read_input_tokens"), part_of(usage, "cache_creation_input_tokens")
     reasoning = part_of(usage, "output_tokens_details", "thinking_tokens")
     return uncached + cache_read + cache_write, output, min(reasoning, output), cache_read, cache_write
-
-
-def _is_long(text: str) -> bool:
-    return expected_tokens(text) >= LEAST_CACHED
 
 
 IN_PROGRESS = ("in_progress", "canceling")

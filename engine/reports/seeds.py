@@ -164,7 +164,9 @@ BAND = "Means over seeds; the bands are Student's 95 % intervals over seeds."
 def blocks_over_seeds(
     batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]], runs: Runs
 ) -> list[Block]:
-    """`differences` are those of `seed_differences`."""
+    """`differences` are those of `seed_differences`; nothing where they are not of several seeds."""
+    if not any("seeds" in gap for gap in differences):
+        return []
     by_batch = {batch["batch_id"]: (batch["seed"], runs.read(batch["statistics"])) for batch in batches}
     members = {gap["groups"][0]: gap["batches"][0] for gap in differences}
     members |= {gap["groups"][1]: gap["batches"][1] for gap in differences if gap["batches"][0] != gap["batches"][1]}

@@ -292,7 +292,8 @@ class BatchLifecycle:
             left = since + longest - time.monotonic()
             if left <= 0 and (longest or troubled >= GONE_POLLS):
                 return None
-            pause = min(self._growing(troubled - 1) if error.retry_after is None else error.retry_after, self._slowest)
+            pause = self._growing(troubled - 1) if error.retry_after is None else error.retry_after
+            pause = min(pause, max(self.account.settings.poll_interval, LONGEST_PAUSE))
             pause = min(pause, left) if left > 0 else pause
             self.account.batch_failed(error, since, math.inf if unanswered else longest, pause)
             return pause
@@ -306,11 +307,6 @@ class BatchLifecycle:
             return await retry(look, (ProviderError, ProviderBatchGone), pause_after)
         finally:
             self.account.batch_answered()
-
-    @property
-    def _slowest(self) -> float:
-        """Seconds between two looks that fail, at most."""
-        return max(self.account.settings.poll_interval, LONGEST_PAUSE)
 
     # -- following ---------------------------------------------------------------------------------------
 

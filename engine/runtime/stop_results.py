@@ -2,14 +2,16 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.reports.blocks import Block, Estimate, Words, digits_of, number, table, text_of
 from tidepool.storage.queries.summary import finding
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.sections import StopWhenSure
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 
@@ -20,22 +22,10 @@ SHARES = ("revealed", "obtained")
 
 
 @dataclass(frozen=True)
-class Rule(Statistics):
-    """As [stop] has it."""
-
-    outcome: str
-    agent: str
-    half_width: float | None
-    decided: bool
-    difference: str
-    line: float | None
-
-
-@dataclass(frozen=True)
-class Stopping(Statistics):
+class Stopping:
     """Figures are in the outcome's own units: shares from 0 to 1, points of a rating."""
 
-    rule: Rule
+    rule: "StopWhenSure"
     method: str
     units: str
     """what is counted: talks, simulations"""
@@ -51,6 +41,9 @@ class Stopping(Statistics):
     estimate: float | None
     interval: Interval | None
     calls_saved: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "rule": self.rule.model_dump()}
 
     @property
     def figure(self) -> str:
@@ -72,7 +65,7 @@ class Stopping(Statistics):
 
     @property
     def line(self) -> str:
-        at = self.rule.line or 0.0
+        at = self.rule.at
         return f"{100 * at:g} %" if self.rule.outcome in SHARES and not self.rule.difference else f"{at:g}"
 
     @property
@@ -105,12 +98,14 @@ def read(content: Any) -> Stopping | None:
     counts = [content.get(name) for name in ("max", "blocks", "looks", "begun", "calls_saved")]
     words = [content.get(name) for name in ("method", "units", "verdict")]
     try:
-        numbers = [content.get("estimate"), *(content.get("interval") or ())]
-        StopWhenSure.model_validate(dict(content["rule"]))
+        interval = tuple(content.get("interval") or ())
+        numbers = [content.get("estimate"), *interval]
+        rule = StopWhenSure.model_validate(dict(content["rule"]))
         assert all(type(count) is int for count in (*counts, content.get("stopped_at") or 0))
         assert all(isinstance(word, str) for word in words)
         assert all(number is None or isfinite(number) for number in numbers) and len(numbers) in (1, 3)
-        return Stopping.from_json(content)
+        values: dict[str, Any] = {field.name: content.get(field.name) for field in fields(Stopping)}
+        return Stopping(**values | {"rule": rule, "interval": interval or None})
     except (AssertionError, TypeError, ValueError):
         return None
 

@@ -23,7 +23,7 @@ from tidepool.engine.inference.betting import ConfidenceSequence
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.runtime.context import Latch, Tasks
 from tidepool.engine.runtime.services import Stages
-from tidepool.engine.runtime.stop_results import FINDING, Rule, Stopping, stopping_of
+from tidepool.engine.runtime.stop_results import FINDING, Stopping, stopping_of
 from tidepool.storage.ledger import Ledger
 
 # -- what a rule watches -----------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ class StopRule:
         rule = self._rule
         look = self.deciding_look or rule.look_result(self.done)
         return Stopping(
-            rule=Rule(**{name: getattr(self.settings, name) for name in StopWhenSure.model_fields}),
+            rule=self.settings,
             method=rule.method,
             units=self.target.noun,
             max=self.target.units,

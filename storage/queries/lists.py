@@ -76,13 +76,10 @@ def _shown(stored: StoredMessage) -> StoredMessage:
         raise TypeError("a message is no text")
     if len(stored.content) <= LONGEST_MESSAGE and len(stored.speaker or "") <= LONGEST_NAME:
         return stored
-    content = stored.content
-    more = len(content) - LONGEST_MESSAGE
-    return replace(
-        stored,
-        speaker=stored.speaker and stored.speaker[:LONGEST_NAME],
-        content=content if more <= 0 else f"{content[:LONGEST_MESSAGE]} … and {more:,} characters more",
-    )
+    content, more = stored.content[:LONGEST_MESSAGE], len(stored.content) - LONGEST_MESSAGE
+    if more > 0:
+        content += f" … and {more:,} characters more"
+    return replace(stored, speaker=stored.speaker and stored.speaker[:LONGEST_NAME], content=content)
 
 
 _PROVIDER = re.compile(r"(?:(?<=^)|(?<=, ))[\w-]+:(?=\S)")

@@ -227,7 +227,7 @@ def merge(path: Path, other: Path, configs: Mapping[str, str]) -> Imported:
         numbers = {row[0]: row[1] for row in connection.execute(f"SELECT id, number FROM {origin}.batch")}
         for batch_id, config in configs.items():
             with transaction(connection):  # whoever runs another batch waits for this one alone
-                if _is_here(connection, batch_id):
+                if value_of(connection, "SELECT 1 FROM main.batch WHERE id = ?", (batch_id,)) is not None:
                     continue
                 number = copy_batch(connection, origin, numbers[batch_id])
                 db.change(connection, db.Batch, {"number": number}, imported=True, host=None, config=config)
@@ -237,10 +237,6 @@ def merge(path: Path, other: Path, configs: Mapping[str, str]) -> Imported:
     settle(path)
     known = [batch_id for batch_id in configs if batch_id not in new]
     return Imported(new, known, added["entities"], added["types"], added["agents"])
-
-
-def _is_here(connection: sqlite3.Connection, batch_id: str) -> bool:
-    return value_of(connection, "SELECT 1 FROM main.batch WHERE id = ?", (batch_id,)) is not None
 
 
 def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:

@@ -5,11 +5,19 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.ceilings import Address, Text, Word
+from tidepool.engine.config.ceilings import Address, Share, Text, Times, Word
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import OneOf, Section
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
+from tidepool.engine.config.sections import (
+    ModelName,
+    MostTokens,
+    NonNegative,
+    ReasoningEffort,
+    ReasoningRoom,
+    Study,
+    Temperature,
+)
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.genome import seed_text
@@ -25,10 +33,13 @@ PresetName = Literal["balanced", "conservative", "aggressive"]
 class WeightSettings(Section):
     """What counts how much in a prompt's fitness."""
 
-    accuracy: float = Field(default=0.70, ge=0, allow_inf_nan=False)
-    consistency: float = Field(default=0.15, ge=0, allow_inf_nan=False)
-    efficiency: float = Field(default=0.10, ge=0, allow_inf_nan=False)
-    diversity: float = Field(default=0.05, ge=0, allow_inf_nan=False)
+    accuracy: NonNegative = 0.70
+    consistency: NonNegative = 0.15
+    efficiency: NonNegative = 0.10
+    diversity: NonNegative = 0.05
+
+
+Several = Annotated[int | None, Field(examples=[10], ge=1, le=ceilings.ITEMS)]
 
 
 class ProblemEntry(Section):
@@ -67,13 +78,13 @@ class EvolutionSettings(Section):
     """that gepa makes at once, each on a parent and problems of its own"""
     preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
-    async_batch_size: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
+    async_batch_size: Several = None
     """problems of a genome asked together"""
-    max_concurrent_requests: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
+    max_concurrent_requests: Several = None
     """calls of a genome in flight"""
-    genome_batch_size: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
+    genome_batch_size: Several = None
     """genomes evaluated together"""
-    max_concurrent_genomes: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
+    max_concurrent_genomes: Several = None
     """genomes evaluated at once"""
     rate_limit_per_minute: int | None = Field(default=None, examples=[600], ge=0, le=ceilings.PER_MINUTE)
     """stands for service.requests_per_minute"""
@@ -113,7 +124,7 @@ class EvolutionSettings(Section):
     judge marks them)"""
     judge: ModelName = Field(default="simulated:judge", title="Judging model")
     """who marks replies where task = "judge", and unclear ones where unclear = "judge"; must be written like the mutator"""
-    rubric: str = Field(default="", max_length=ceilings.TEXT)
+    rubric: Text = ""
     """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
     labels: list[Text] = Field(default_factory=list, examples=[["yes", "no"]], max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
@@ -126,27 +137,27 @@ class EvolutionSettings(Section):
     name of a scorer of an installed package"""
     scorer_sha256: str = Field(default="", pattern=r"^(?:[0-9a-f]{64})?$")
     """of the scorer's file; Tidepool fills this in"""
-    pass_mark: float = Field(default=0.7, ge=0, le=1)
+    pass_mark: Share = 0.7
     """the score from which on a reply counts as correct, where a scorer or a judge gives scores"""
     marking_seconds: float = Field(default=10.0, gt=0, le=3600)
     """that a scorer of your own may take for one reply"""
-    samples: int = Field(default=1, ge=1, le=1000, title="Replies to each")
+    samples: Times = Field(default=1, title="Replies to each")
     """replies per problem"""
-    temperature: Temperature = Field(default=0.7, ge=0, le=2)
+    temperature: Temperature = 0.7
     """how freely the model samples"""
-    max_tokens: int = Field(default=500, ge=1, le=ceilings.TOKENS, title="Longest reply")
+    max_tokens: MostTokens = 500
     """of a solution"""
-    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
+    reasoning_effort: ReasoningEffort = ""
     """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
+    max_reasoning_tokens: ReasoningRoom = 0
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     selection: Literal["tournament", "roulette", "rank", "sus", "elitist"] = "tournament"
     """how parents are chosen"""
     crossover: Literal["single_point", "two_point", "uniform", "blend"] = "single_point"
     """how two parents are joined, at segment level"""
-    crossover_rate: float = Field(default=0.8, ge=0, le=1)
+    crossover_rate: Share = 0.8
     """share of children with two parents"""
-    mutation_rate: float = Field(default=0.2, ge=0, le=1)
+    mutation_rate: Share = 0.2
     """chance that a segment of a child is changed"""
     elite_size: int = Field(default=5, ge=0, le=10_000, title="Prompts kept")
     """the best genomes that go on unchanged"""

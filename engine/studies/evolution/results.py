@@ -55,13 +55,7 @@ from tidepool.engine.studies.evolution.records import (
     by_problem_contrast,
     counted_reasons,
 )
-from tidepool.engine.studies.evolution.statistics import (
-    ByModel,
-    EvolutionStatistics,
-    Portrait,
-    RandomSearch,
-    evolution_statistics,
-)
+from tidepool.engine.studies.evolution.statistics import evolution_statistics
 from tidepool.engine.studies.evolution.tasks.task import FORM
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.summary import finding
@@ -126,7 +120,7 @@ class EvolutionResults(Results):
         )
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return evolution_statistics(connection, batch["number"], config.sections["evolution"]).as_json()
+        return evolution_statistics(connection, batch["number"], config.sections["evolution"])
 
     def estimand(self, statistics: Statistics) -> str:
         return ESTIMAND
@@ -134,14 +128,13 @@ class EvolutionResults(Results):
     def blocks(self, statistics: Statistics) -> list[Block]:
         if not statistics["generations"]:
             return [Words("no generation is judged yet")]
-        stats = EvolutionStatistics.from_json(statistics)
-        finalists = {ROLES[role]: row for role in ROLES if (row := getattr(stats, role))}
+        finalists = {ROLES[role]: row for role in ROLES if (row := statistics[role])}
         return [
-            *_verdicts(stats),
-            *_finalists(stats, finalists),
-            table("the search", ("", ""), list(_search(stats)), left=2),
+            *_verdicts(statistics),
+            *_finalists(statistics, finalists),
+            table("the search", ("", ""), list(_search(statistics)), left=2),
             *_prompts(finalists),
-            *_drawn(stats),
+            *_drawn(statistics["generations"]),
         ]
 
     def headline(self, statistics: Statistics) -> Headline | None:
@@ -152,16 +145,15 @@ class EvolutionResults(Results):
         return Headline("training fitness", best, f"generation {generations[-1]['generation']:,}")
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        stats = EvolutionStatistics.from_json(statistics)
         data: dict[str, Cell] = {
-            "strategy": stats.strategy,
-            "calls of the search": stats.search_calls,
-            "generations": len(stats.generations),
+            "strategy": statistics["strategy"],
+            "calls of the search": statistics["search_calls"],
+            "generations": len(statistics["generations"]),
         }
-        if stats.champion and stats.baseline:
-            data["champion, held out"] = _held_out(stats.champion)
-            data["best seed, held out"] = _held_out(stats.baseline)
-        return {**data, "p (Holm)": PValue(stats.p_value_holm), "stopped by": stats.stopped_by or "–"}
+        if statistics["champion"] and statistics["baseline"]:
+            data["champion, held out"] = _held_out(statistics["champion"])
+            data["best seed, held out"] = _held_out(statistics["baseline"])
+        return {**data, "p (Holm)": PValue(statistics["p_value_holm"]), "stopped by": statistics["stopped_by"] or "–"}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
@@ -173,7 +165,7 @@ class EvolutionResults(Results):
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
         """Of several seeds."""
-        return blocks_over_seeds(batches, differences, RUNS) if any("seeds" in row for row in differences) else []
+        return blocks_over_seeds(batches, differences, RUNS)
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
@@ -199,7 +191,8 @@ class EvolutionResults(Results):
             if missing
             else (),
             analysis=(
-                _took(statistics),
+                f"The search took {counted(len(statistics['generations']), 'generation')} of "
+                f"{counted(statistics['genomes']['total'], 'prompt')} in all, and {counted(statistics['search_calls'], 'call')}.",
                 HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")),
                 BONETT_PRICE,
                 *((BOUNDED,) if UNCLEAR in measures else ()),
@@ -218,137 +211,137 @@ def _share(value: float | None, digits: int = 1) -> Number:
     return Number(None if value is None else 100 * value, digits, " %")
 
 
-def _held_out(row: Portrait | ByModel) -> Estimate:
-    return Estimate(_share(row.validation_accuracy).value, in_percent(row.validation_ci95), 1, " %")
+def _held_out(row: Statistics) -> Estimate:
+    return Estimate(_share(row["validation_accuracy"]).value, in_percent(row["validation_ci95"]), 1, " %")
 
 
-def _verdicts(stats: EvolutionStatistics) -> Iterator[Block]:
-    champion, seed, rival = stats.champion, stats.baseline, stats.random_search
-    if champion and seed and stats.difference is not None and stats.pairs:
+def _verdicts(statistics: Statistics) -> Iterator[Block]:
+    champion, seed, rival = (statistics[role] for role in ROLES)
+    if champion and seed and statistics["difference"] is not None and statistics["pairs"]:
         accuracies = f"champion {text_of(_held_out(champion))}, best seed prompt {text_of(_held_out(seed))}"
-        yield Headline("gain over the best seed prompt", _gain(stats), f"{_shared(stats)}; {accuracies}", "gain")
-    yield Words(verdict(stats), "strong")
+        words = f"{_shared(statistics)}; {accuracies}"
+        yield Headline("gain over the best seed prompt", _gain(statistics), words, "gain")
+    yield Words(verdict(statistics), "strong")
     if rival:
         gain = f"{text_of(_gain(rival))}, {_shared(rival)}, {_judgement(rival)}"
-        yield Words(f"champion against random search of {rival.calls:,} calls: {gain}")
-    if stats.won is not None and stats.lost is not None:
-        yield Words(f"The champion does better on {counted(len(stats.won), 'problem')}, worse on {len(stats.lost):,}.")
+        yield Words(f"champion against random search of {rival['calls']:,} calls: {gain}")
+    if "won" in statistics and "lost" in statistics:
+        won, lost = len(statistics["won"]), len(statistics["lost"])
+        yield Words(f"The champion does better on {counted(won, 'problem')}, worse on {lost:,}.")
         yield Words(f"{ONE_FAMILY} {ONE_RUN}", "quiet")
 
 
-def verdict(stats: EvolutionStatistics) -> str:
+def verdict(statistics: Statistics) -> str:
     """What the held-out problems allow to say, and no more."""
-    if stats.difference is None:
+    champion, seed = statistics["champion"], statistics["baseline"]
+    if statistics["difference"] is None:
         return "not validated yet: training figures flatter whoever leads"
-    if stats.champion and stats.baseline and stats.champion.genome_id == stats.baseline.genome_id:
+    if champion and seed and champion["genome_id"] == seed["genome_id"]:
         return "no prompt was found that does better than the best seed prompt"
-    if not stats.pairs:
+    if not statistics["pairs"]:
         return "nothing is known: the held-out problems were not answered"
-    return f"on {stats.pairs:,} held-out problems: {_judgement(stats)}"
+    return f"on {statistics['pairs']:,} held-out problems: {_judgement(statistics)}"
 
 
-def _gain(stats: EvolutionStatistics | RandomSearch) -> Estimate:
-    return Estimate(100 * (stats.difference or 0), in_percent(stats.difference_ci95), 1, " points", signed=True)
+def _gain(compared: Statistics) -> Estimate:
+    """Of the champion over the best seed prompt, or over a random search."""
+    ends = in_percent(compared["difference_ci95"])
+    return Estimate(100 * (compared["difference"] or 0), ends, 1, " points", signed=True)
 
 
-def _shared(stats: EvolutionStatistics | RandomSearch) -> str:
+def _shared(compared: Statistics) -> str:
     """What a gain is over, unlike the accuracy of each prompt."""
-    return f"on the {counted(stats.pairs, 'problem')} marked for both"
+    return f"on the {counted(compared['pairs'], 'problem')} marked for both"
 
 
-def _judgement(stats: EvolutionStatistics | RandomSearch) -> str:
-    if stats.p_value is None or stats.p_value_holm is None:
+def _judgement(compared: Statistics) -> str:
+    p_value, corrected, better = (compared[name] for name in ("p_value", "p_value_holm", "better"))
+    if p_value is None or corrected is None:
         return TOO_FEW_PAIRS
-    chance = tested(stats.p_value, stats.p_value_holm)
-    if stats.better:
-        return f"the champion is {'better' if stats.better == CHAMPION else 'worse'}, {chance}"
-    if stats.p_value_holm > SIGNIFICANT or not stats.difference_bounds:
+    chance = tested(p_value, corrected)
+    if better:
+        return f"the champion is {'better' if better == CHAMPION else 'worse'}, {chance}"
+    if corrected > SIGNIFICANT or not compared["difference_bounds"]:
         return f"not distinguishable, {chance}"
-    ends = " to ".join(f"{100 * bound:+.1f}" for bound in stats.difference_bounds)
+    ends = " to ".join(f"{100 * bound:+.1f}" for bound in compared["difference_bounds"])
     return f"no verdict, since unclear replies could reverse it ({ends} points), {chance}"
 
 
-def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
+def _finalists(statistics: Statistics, finalists: Mapping[str, Statistics]) -> Iterator[Block]:
     """On held-out problems: all of them, by what a scorer measured beside its score, and by model."""
     rows: list[tuple[Cell, ...]] = [
         (
             title,
-            _share(row.accuracy),
+            _share(row["accuracy"]),
             _held_out(row),
-            _share(row.unclear),
-            _share(row.missing if row.validation_missing is None else row.validation_missing),
-            len(row.prompt.split()),
+            _share(row["unclear"]),
+            _share(row["missing"] if row["validation_missing"] is None else row["validation_missing"]),
+            len(row["prompt"].split()),
         )
         for title, row in finalists.items()
     ]
     columns: tuple[str, ...] = ("prompt", "training", "held out (95 %)", "unclear", "missing", "words")
     yield table("on problems never used for selection", columns, rows)
     if bounds := [
-        f"{title} {100 * row.accuracy_bounds[0]:.1f} to {100 * row.accuracy_bounds[1]:.1f} %"
+        f"{title} {100 * row['accuracy_bounds'][0]:.1f} to {100 * row['accuracy_bounds'][1]:.1f} %"
         for title, row in finalists.items()
-        if row.unclear and row.accuracy_bounds
+        if row["unclear"] and row["accuracy_bounds"]
     ]:
         yield Words(f"With all unclear replies wrong, or all right: {', '.join(bounds)}.")
-    if stats.marked_by:
-        yield Words(f"Training and held out are mean scores, which the {stats.marked_by} gave.")
-    metrics = {title: row.metrics for title, row in finalists.items() if row.metrics}
+    if "marked_by" in statistics:
+        yield Words(f"Training and held out are mean scores, which the {statistics['marked_by']} gave.")
+    metrics = {title: row["metrics"] for title, row in finalists.items() if row.get("metrics")}
     if names := dict.fromkeys(name for row in metrics.values() for name in row):
-        rows = [
-            (
-                name,
-                *(
-                    Estimate(row[name].value, row[name].ci95, 2) if name in row else Number(None)
-                    for row in metrics.values()
-                ),
-            )
-            for name in names
-        ]
-        yield table(
-            "what the scorer measured on held-out problems", ("metric", *(f"{title} (95 %)" for title in metrics)), rows
-        )
-    champion, baseline = ((row.models if row else None) or {} for row in (stats.champion, stats.baseline))
+        rows = [(name, *(_metric(row.get(name)) for row in metrics.values())) for name in names]
+        columns = ("metric", *(f"{title} (95 %)" for title in metrics))
+        yield table("what the scorer measured on held-out problems", columns, rows)
+    champion, baseline = ((statistics[role] or {}).get("models") or {} for role in ("champion", "baseline"))
     if len(champion) > 1:
         rows = [
-            (model, Number(row.fitness, 3), _held_out(row), _share(baseline[model].validation_accuracy))
+            (model, Number(row["fitness"], 3), _held_out(row), _share(baseline[model]["validation_accuracy"]))
             for model, row in champion.items()
         ]
         yield table("the champion by model", ("model", "fitness", "held out (95 %)", "best seed"), rows)
 
 
-def _search(stats: EvolutionStatistics) -> Iterator[tuple[str, str]]:
-    saved = stats.calls_saved_by_racing
-    end = f"stopped by {stats.stopped_by}" if stats.stopped_by else "not at its end"
-    generations, genomes = counted(len(stats.generations), "generation"), counted(stats.genomes.total, "genome")
-    yield "search", f"{stats.strategy}, {generations}, {genomes}, {stats.search_calls:,} calls; {end}"
-    if stats.baseline_calls:
-        yield "seeds", f"{stats.baseline_calls:,} calls more, to find the best seed prompt with care"
-    if stats.rewrites:
-        refused = stats.refused_rewrites or {}
+def _metric(row: Statistics | None) -> Cell:
+    return Estimate(row["value"], row["ci95"] and tuple(row["ci95"]), 2) if row else Number(None)
+
+
+def _search(statistics: Statistics) -> Iterator[tuple[str, str]]:
+    saved, calls, stop = (statistics[name] for name in ("calls_saved_by_racing", "search_calls", "stopped_by"))
+    end = f"stopped by {stop}" if stop else "not at its end"
+    generations = counted(len(statistics["generations"]), "generation")
+    genomes = counted(statistics["genomes"]["total"], "genome")
+    yield "search", f"{statistics['strategy']}, {generations}, {genomes}, {calls:,} calls; {end}"
+    if statistics["baseline_calls"]:
+        yield "seeds", f"{statistics['baseline_calls']:,} calls more, to find the best seed prompt with care"
+    if rewrites := statistics.get("rewrites"):
+        refused = statistics.get("refused_rewrites")
         message = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
-        yield "rewrites", f"{stats.rewrites:,}{message}"
+        yield "rewrites", f"{rewrites:,}{message}"
     if saved and saved < 0:
         yield "racing", f"{-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice"
     elif saved:
-        part = 100 * saved / (stats.search_calls + saved)
+        part = 100 * saved / (calls + saved)
         yield "racing", f"{saved:,} calls saved, {part:.0f} % of what asking everybody everything would take"
 
 
-def _prompts(finalists: Mapping[str, Portrait]) -> Iterator[Block]:
+def _prompts(finalists: Mapping[str, Statistics]) -> Iterator[Block]:
     """A prompt that has two roles is told once."""
-    by_genome: dict[str, tuple[str, Portrait]] = {}
+    by_genome: dict[str, tuple[str, Statistics]] = {}
     for title, row in finalists.items():
-        by_genome.setdefault(row.genome_id, (title, row))
+        by_genome.setdefault(row["genome_id"], (title, row))
     for title, row in by_genome.values():
-        yield Words(f"{title} (generation {row.generation}, {row.operator})", "strong")
-        yield Words(row.prompt, "quoted")
+        yield Words(f"{title} (generation {row['generation']}, {row['operator']})", "strong")
+        yield Words(row["prompt"], "quoted")
 
 
-def _drawn(stats: EvolutionStatistics) -> Iterator[Block]:
-    generations = stats.generations
+def _drawn(generations: Sequence[Statistics]) -> Iterator[Block]:
     if len(generations) > 1:
-        xs = [row.generation for row in generations]
-        best = line("best", xs, [row.best for row in generations], "primary")
-        mean = line("mean", xs, [row.mean for row in generations], "accent")
+        xs = [row["generation"] for row in generations]
+        best = line("best", xs, [row["best"] for row in generations], "primary")
+        mean = line("mean", xs, [row["mean"] for row in generations], "accent")
         yield Figure("lines", "fitness by generation", (best, mean), xlabel="generation", caption=ONE_SEARCH)
 
 
@@ -383,13 +376,6 @@ def _design(settings: Mapping[str, Any]) -> Iterator[str]:
     )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
-
-
-def _took(statistics: Statistics) -> str:
-    return (
-        f"The search took {counted(len(statistics['generations']), 'generation')} of {counted(statistics['genomes']['total'], 'prompt')} "
-        f"in all, and {counted(statistics['search_calls'], 'call')}."
-    )
 
 
 def _size(settings: Mapping[str, Any], split: str) -> int:
@@ -448,9 +434,9 @@ def _judged_by(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[
 
 
 def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
-    run = EvolutionStatistics.from_json(statistics)
-    accuracy = run.champion.validation_accuracy if run.champion else None
-    return accuracy, {row.generation: row.best for row in run.generations}
+    champion = statistics["champion"]
+    accuracy = champion["validation_accuracy"] if champion else None
+    return accuracy, {row["generation"]: row["best"] for row in statistics["generations"]}
 
 
 RUNS = Runs(

@@ -6,11 +6,19 @@ from annotated_types import MaxLen
 from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.ceilings import Address, Text, Word
+from tidepool.engine.config.ceilings import Address, Share, Text, Times, Word
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import NamesModel, OneOf, Section
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
+from tidepool.engine.config.sections import (
+    ModelName,
+    MostTokens,
+    NonNegative,
+    ReasoningEffort,
+    ReasoningRoom,
+    Study,
+    Temperature,
+)
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
@@ -54,21 +62,21 @@ class MutationSettings(Section):
     """steps of each environment between two updates"""
     num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000, title="Steps in all")
     """answered steps in all: the budget of learning"""
-    ppo_epoch: int = Field(default=4, ge=1, le=1000, title="PPO epochs")
+    ppo_epoch: Times = Field(default=4, title="PPO epochs")
     """passes over each rollout (ppo)"""
     num_mini_batch: int = Field(default=4, ge=1, le=10**9, title="Mini-batches")
     """minibatches of a pass (ppo)"""
     learning_rate: float = Field(default=3e-4, gt=0, allow_inf_nan=False)
     """step size (ppo)"""
-    gamma: float = Field(default=0.99, ge=0, le=1)
+    gamma: Share = 0.99
     """how much later rewards count"""
-    gae_lambda: float = Field(default=0.95, ge=0, le=1, title="GAE lambda")
+    gae_lambda: Share = Field(default=0.95, title="GAE lambda")
     """smoothing of the advantages (ppo)"""
     clip: float = Field(default=0.2, gt=0, allow_inf_nan=False)
     """most a policy may move in an update (ppo)"""
-    entropy: float = Field(default=0.01, ge=0, allow_inf_nan=False)
+    entropy: NonNegative = 0.01
     """reward for staying undecided (ppo)"""
-    episode_length: int = Field(default=5, ge=1, le=1000, title="Steps an episode")
+    episode_length: Times = Field(default=5, title="Steps an episode")
     """rewritings of one query at most"""
     use_batching: bool = True
     """false: one environment after another, to measure the gain"""
@@ -79,15 +87,15 @@ class MutationSettings(Section):
     baselines: list[Literal["random", "bandit"]] | None = Field(default=None, examples=[["random"]])
     """learners that play the same budget beside; unless written, those simpler than the learner: ["random"], and for
     ppo ["random", "bandit"]"""
-    repeats: int = Field(default=2, ge=1, le=1000)
+    repeats: Times = 2
     """episodes of each contender on each held-out query"""
-    temperature: Temperature = Field(default=0.7, ge=0, le=2)
+    temperature: Temperature = 0.7
     """of the target and the mutator"""
-    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS, title="Longest reply")
+    max_tokens: MostTokens = 300
     """most tokens of an answer"""
-    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
+    reasoning_effort: ReasoningEffort = ""
     """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
+    max_reasoning_tokens: ReasoningRoom = 0
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     query_list: list[WrittenQuery] = Field(default_factory=list, max_length=ceilings.ITEMS)
     """the queries themselves; taken in from `queries` when the batch starts"""

@@ -11,6 +11,7 @@ the luckiest beats the policy is a claim about all of them, so its p-value is ta
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,6 @@ from tidepool.engine.studies.mutation.learners import RandomPolicy
 from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, with_noop
 from tidepool.engine.studies.mutation.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.queries import Query
-from tidepool.engine.studies.mutation.statistics import (
-    HeldOutRewards,
-    OperatorReward,
-    Reward,
-    RewardDifference,
-)
 
 Scores = NDArray[np.float64]
 BEST_CONSTANT = "best_constant"
@@ -111,8 +106,8 @@ def _mean_of_answered(rows: Scores) -> Scores:
 
 def compare(
     scores: Mapping[str, Scores], operators: Sequence[str] = OPERATOR_NAMES, learned: Sequence[str] = ()
-) -> HeldOutRewards:
-    """`learned` are the learners that ran beside the one of the study."""
+) -> dict[str, Any]:
+    """As the contract shows it. `learned` are the learners that ran beside the one of the study."""
     table = np.stack(list(scores.values()))
     whole = ~np.isnan(table).any(axis=0)
     answered = {name: values[whole] for name, values in scores.items()}
@@ -120,37 +115,42 @@ def compare(
     baselines = {"random": answered["random"], BEST_CONSTANT: answered[best], UNCHANGED: answered[UNCHANGED]}
     baselines |= {name: answered[name] for name in learned}
     rewards = {name: estimate(values) for name, values in answered.items()}
-    gains = _differences(answered["policy"], baselines, len(operators))
-    return HeldOutRewards(
-        policy=rewards["policy"],
-        random=rewards["random"],
-        best_constant=OperatorReward(rewards[best].mean_reward, rewards[best].ci95, best),
-        unchanged=rewards[UNCHANGED],
-        differences=gains,
-        others={name: row for name, row in rewards.items() if name not in ("policy", "random", UNCHANGED)},
-        queries=int(whole.sum()),
-        missing=int((~whole).sum()),
-    )
-
-
-def _differences(policy: Scores, baselines: Mapping[str, Scores], operators: int) -> dict[str, RewardDifference]:
-    gains = {name: gain for name, other in baselines.items() if len(policy) > 1 and (gain := matched(policy - other))}
-    if len(policy) < FEWEST_TESTED:
-        return {name: RewardDifference(gain.difference, gain.interval, None, None) for name, gain in gains.items()}
-    p_values = {name: 1.0 if gain.p_value is None else gain.p_value for name, gain in gains.items()}
-    if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:
-        p_values[BEST_CONSTANT] = min(1.0, operators * p_values[BEST_CONSTANT])
-    adjusted = holm(list(p_values.values()))
     return {
-        name: RewardDifference(gain.difference, gain.interval, p_values[name], corrected)
-        for (name, gain), corrected in zip(gains.items(), adjusted, strict=True)
+        "policy": rewards["policy"],
+        "random": rewards["random"],
+        BEST_CONSTANT: {**rewards[best], "operator": best},
+        UNCHANGED: rewards[UNCHANGED],
+        "differences": _differences(answered["policy"], baselines, len(operators)),
+        "others": {name: row for name, row in rewards.items() if name not in ("policy", "random", UNCHANGED)},
+        "queries": int(whole.sum()),
+        "missing": int((~whole).sum()),
     }
 
 
-def estimate(values: Scores) -> Reward:
+def _differences(policy: Scores, baselines: Mapping[str, Scores], operators: int) -> dict[str, dict[str, Any]]:
+    """What the policy gains over each baseline, query by query. P-values are None where queries are too few for a verdict."""
+    gains = {name: gain for name, other in baselines.items() if len(policy) > 1 and (gain := matched(policy - other))}
+    p_values = {name: 1.0 if gain.p_value is None else gain.p_value for name, gain in gains.items()}
+    if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:
+        p_values[BEST_CONSTANT] = min(1.0, operators * p_values[BEST_CONSTANT])
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    if len(policy) < FEWEST_TESTED:
+        p_values, adjusted = {}, {}
+    return {
+        name: {
+            "difference": gain.difference,
+            "ci95": gain.interval,
+            "p_value": p_values.get(name),
+            "p_value_holm": adjusted.get(name),
+        }
+        for name, gain in gains.items()
+    }
+
+
+def estimate(values: Scores) -> dict[str, Any]:
     """The mean with Student's 95 % interval; without one where there is a single query, or all are alike."""
     if len(values) == 0:
-        return Reward(None, None)
+        return {"mean_reward": None, "ci95": None}
     mean = of_mean(values.tolist())
     bounds = mean.interval if mean else None
-    return Reward(float(values.mean()), bounds and (max(0.0, bounds[0]), min(1.0, bounds[1])))
+    return {"mean_reward": float(values.mean()), "ci95": bounds and (max(0.0, bounds[0]), min(1.0, bounds[1]))}

@@ -28,12 +28,12 @@ from tidepool.engine.reports.blocks import (
     KindMethods,
     Number,
     PValue,
-    Series,
     Words,
     counted,
     line,
     listing,
     sampling,
+    series_of,
     table,
     text_of,
 )
@@ -42,10 +42,6 @@ from tidepool.engine.studies.mutation.statistics import (
     POLICY,
     REWARD,
     REWARDS,
-    HeldOutRewards,
-    MutationStatistics,
-    Reward,
-    RewardDifference,
     mutation_statistics,
 )
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
@@ -92,14 +88,13 @@ class MutationResults(Results):
         return BatchValues(of_batch={REWARD: number((heldout.get(POLICY) or {}).get("mean_reward"))})
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return mutation_statistics(connection, batch["number"], config.sections["mutation"]).as_json()
+        return mutation_statistics(connection, batch["number"], config.sections["mutation"])
 
     def estimand(self, statistics: Statistics) -> str:
         return ESTIMAND
 
     def blocks(self, statistics: Statistics) -> list[Block]:
-        stats = MutationStatistics.from_json(statistics)
-        return [*_heldout(stats), *_lost(stats), *_learning(stats), *_operators(stats)]
+        return [*_heldout(statistics), *_lost(statistics), *_learning(statistics), *_operators(statistics)]
 
     def headline(self, statistics: Statistics) -> Headline | None:
         updates = statistics["updates"]
@@ -110,21 +105,20 @@ class MutationResults(Results):
         return Headline("training reward", reward, f"{last['env_steps']:,} steps, update {last['update']:,}")
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        stats = MutationStatistics.from_json(statistics)
         data: dict[str, Cell] = {}
-        if heldout := stats.heldout:
+        if heldout := statistics["heldout"]:
             names = {"best_constant": "best constant", "unchanged": "unchanged query"}
             data = {
-                "policy on held-out queries": _reward(heldout.policy),
-                "random on held-out queries": _reward(heldout.random),
-                "best constant operator there": _reward(heldout.best_constant),
-                "unchanged query": _reward(heldout.unchanged),
-                **{f"policy over {names.get(name, name)}": _gain(one) for name, one in heldout.differences.items()},
-                "held-out queries": heldout.queries,
+                "policy on held-out queries": _reward(heldout["policy"]),
+                "random on held-out queries": _reward(heldout["random"]),
+                "best constant operator there": _reward(heldout["best_constant"]),
+                "unchanged query": _reward(heldout["unchanged"]),
+                **{f"policy over {names.get(name, name)}": _gain(one) for name, one in heldout["differences"].items()},
+                "held-out queries": heldout["queries"],
             }
-        data |= {"steps masked": stats.masked_steps, "rewrites that fell back": stats.fallback_rewrites}
-        for name, row in stats.operators.items():
-            data |= {f"{name}: uses": row.uses, f"{name}: mean reward": Number(row.mean_reward, 3)}
+        data |= {"steps masked": statistics["masked_steps"], "rewrites that fell back": statistics["fallback_rewrites"]}
+        for name, row in statistics["operators"].items():
+            data |= {f"{name}: uses": row["uses"], f"{name}: mean reward": Number(row["mean_reward"], 3)}
         return data
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
@@ -137,7 +131,7 @@ class MutationResults(Results):
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
         """Of several seeds."""
-        return blocks_over_seeds(batches, differences, RUNS) if any("seeds" in row for row in differences) else []
+        return blocks_over_seeds(batches, differences, RUNS)
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
@@ -160,93 +154,97 @@ class MutationResults(Results):
 # -- report ------------------------------------------------------------------------------------------------------
 
 
-def _reward(row: Reward) -> Estimate:
-    return Estimate(row.mean_reward, row.ci95, 3)
+def _reward(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(row["mean_reward"], row["ci95"] and tuple(row["ci95"]), 3)
 
 
-def _gain(row: RewardDifference) -> Estimate:
-    return Estimate(row.difference, row.ci95, 3, signed=True)
+def _gain(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(row["difference"], row["ci95"] and tuple(row["ci95"]), 3, signed=True)
 
 
-def _heldout(stats: MutationStatistics) -> Iterator[Block]:
-    if not (heldout := stats.heldout):
+def _heldout(statistics: Statistics) -> Iterator[Block]:
+    if not (heldout := statistics["heldout"]):
         yield Words("not yet compared on held-out queries")
         return
-    missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
-    yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {stats.reward})")
-    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), short="reward")
-    beside = {name: heldout.others[name] for name in stats.baselines if name in heldout.others}
-    contenders: dict[str, tuple[str, Reward]] = {
-        POLICY: (f"policy ({stats.learner})", heldout.policy),
-        "random": ("random", heldout.random),
-        "best_constant": (f"always {heldout.best_constant.operator} (the best)", heldout.best_constant),
-        "unchanged": ("unchanged query", heldout.unchanged),
+    missing = f", {heldout['missing']:,} left out because answers are missing" if heldout["missing"] else ""
+    yield Words(
+        f"on {heldout['queries']:,} held-out queries, never trained on{missing} (reward {statistics['reward']})"
+    )
+    yield Headline("reward of the policy on held-out queries", _reward(heldout["policy"]), short="reward")
+    beside = {name: heldout["others"][name] for name in statistics["baselines"] if name in heldout["others"]}
+    contenders: dict[str, tuple[str, Mapping[str, Any]]] = {
+        POLICY: (f"policy ({statistics['learner']})", heldout["policy"]),
+        "random": ("random", heldout["random"]),
+        "best_constant": (f"always {heldout['best_constant']['operator']} (the best)", heldout["best_constant"]),
+        "unchanged": ("unchanged query", heldout["unchanged"]),
         **{name: (name, row) for name, row in beside.items()},
     }
-    gains = {name: (_gain(row), PValue(row.p_value_holm)) for name, row in heldout.differences.items()}
+    gains = {name: (_gain(row), PValue(row["p_value_holm"])) for name, row in heldout["differences"].items()}
     rows: list[tuple[Cell, ...]] = [
         (words, _reward(row), *gains.get(name, ("", ""))) for name, (words, row) in contenders.items()
     ]
     yield table("reward on held-out queries", ("who", "mean (95 %)", "policy gains (95 %)", "p (Holm)"), rows)
-    yield from _beaten(heldout, contenders)
+    yield from _beaten(heldout["differences"], contenders)
     if gains:
         yield Words(PAIRED, "quiet")
     labels, shown = zip(*contenders.values(), strict=True)
-    bounds = tuple(row.ci95 for row in shown)
-    series = Series("mean reward", tuple(row.mean_reward for row in shown), colour="primary", intervals=bounds)
+    series = series_of("mean reward", list(map(_reward, shown)), "primary")
     yield Figure("means", "mean reward on held-out queries", (series,), labels=labels)
 
 
-def _beaten(heldout: HeldOutRewards, contenders: Mapping[str, tuple[str, Reward]]) -> Iterator[Words]:
+def _beaten(
+    differences: Mapping[str, Mapping[str, Any]], contenders: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> Iterator[Words]:
     """That the policy was beaten stands out."""
-    if any(row.p_value_holm is None for row in heldout.differences.values()):
+    if any(row["p_value_holm"] is None for row in differences.values()):
         yield Words(f"Gains without a p-value: {TOO_FEW_PAIRS}.", "warning")
-    for name, row in heldout.differences.items():
-        if row.p_value_holm is not None:
-            verdict = compared_in_words(row.p_value_holm, row.difference or 0.0)
+    for name, row in differences.items():
+        if row["p_value_holm"] is not None:
+            verdict = compared_in_words(row["p_value_holm"], row["difference"] or 0.0)
             if verdict.startswith("worse"):
                 rival = contenders[name][0] if name in contenders else name
                 yield Words(f"beaten: policy against {rival}: {text_of(_gain(row))}, {verdict}", "warning")
 
 
-def _lost(stats: MutationStatistics) -> Iterator[Words]:
-    if stats.masked_steps:
-        yield Words(f"{counted(stats.masked_steps, 'step')} without an answer masked", "quiet")
-    if stats.fallback_rewrites:
-        yield Words(f"{counted(stats.fallback_rewrites, 'rewrite')} failed and left the query as it was", "quiet")
+def _lost(statistics: Statistics) -> Iterator[Words]:
+    if masked := statistics["masked_steps"]:
+        yield Words(f"{counted(masked, 'step')} without an answer masked", "quiet")
+    if fallen := statistics["fallback_rewrites"]:
+        yield Words(f"{counted(fallen, 'rewrite')} failed and left the query as it was", "quiet")
 
 
-def _learning(stats: MutationStatistics) -> Iterator[Block]:
-    if not (updates := stats.updates):
+def _learning(statistics: Statistics) -> Iterator[Block]:
+    if not (updates := statistics["updates"]):
         return
-    learners = {stats.learner: updates, **{name: one.updates for name, one in stats.baselines.items()}}
+    rivals = {name: one["updates"] for name, one in statistics["baselines"].items()}
     curves = tuple(
         line(
             name,
-            [row.env_steps for row in rows],
-            [row.smoothed for row in rows],
+            [row["env_steps"] for row in rows],
+            [row["smoothed"] for row in rows],
             "primary" if rows is updates else "",
         )
-        for name, rows in learners.items()
+        for name, rows in {statistics["learner"]: updates, **rivals}.items()
     )
     caption = "Running means in training, without intervals."
     title, steps = "reward while learning, smoothed", "answered steps"
     yield Figure("lines", title, curves, xlabel=steps, ylabel="mean reward", caption=caption)
 
 
-def _operators(stats: MutationStatistics) -> Iterator[Block]:
+def _operators(statistics: Statistics) -> Iterator[Block]:
     """How often each operator was played, at first and in the end, and what it brought."""
-    if not any(row.uses for row in stats.operators.values()):
+    operators, updates = statistics["operators"], statistics["updates"]
+    if not any(row["uses"] for row in operators.values()):
         return
-    ends = [update.uses for update in (*stats.updates[:1], *stats.updates[-1:])] or [{}, {}]
+    ends = [update["uses"] for update in (*updates[:1], *updates[-1:])] or [{}, {}]
     rows: list[tuple[Cell, ...]] = [
         (
             name,
-            row.uses,
+            row["uses"],
             *(_percent(uses.get(name, 0), sum(uses.values())) for uses in ends),
-            Number(row.mean_reward, 3),
+            Number(row["mean_reward"], 3),
         )
-        for name, row in stats.operators.items()
+        for name, row in operators.items()
     ]
     yield table("operators", ("operator", "uses", "share at first", "at last", "mean reward"), rows)
 
@@ -315,9 +313,9 @@ def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[s
 
 
 def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
-    run = MutationStatistics.from_json(statistics)
-    reward = run.heldout.policy.mean_reward if run.heldout else None
-    return reward, {row.env_steps: row.smoothed for row in run.updates}
+    heldout = statistics["heldout"]
+    reward = heldout["policy"]["mean_reward"] if heldout else None
+    return reward, {row["env_steps"]: row["smoothed"] for row in statistics["updates"]}
 
 
 RUNS = Runs(

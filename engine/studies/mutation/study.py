@@ -34,7 +34,7 @@ from tidepool.engine.studies.mutation.ledger import HELDOUT, TRAINING, EpisodeRe
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARD, REWARDS
-from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, TrainingRecord, no_uses, train
+from tidepool.engine.studies.mutation.training import Losses, Player, TrainingRecord, no_uses, train
 from tidepool.engine.studies.study import Study
 
 
@@ -143,7 +143,7 @@ class Story:
                 env_steps=update.env_steps,
                 mean_reward=update.mean_reward,
                 success_rate=update.success_rate,
-                details=json.dumps({name: getattr(update, name) for name in DETAILS}),
+                details=json.dumps({"uses": update.uses}),
             )
         baselines = {
             other.name: {"updates": [asdict(update) for update in other.record.updates], **_figures(other.record)}
@@ -202,7 +202,7 @@ class Story:
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
         data = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
         self._run.ledger.put_finding(REWARDS, data)
-        comparison = compare(scores, settings.operators, tuple(learned)).as_json()
+        comparison = compare(scores, settings.operators, tuple(learned))
         found = {**comparison, **_figures(record), "losses": asdict(losses)}
         self._run.ledger.put_finding("heldout", found)
 

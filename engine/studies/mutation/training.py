@@ -38,10 +38,6 @@ class Learner(Protocol):
     def policy(self) -> Policy: ...
 
 
-DETAILS = ("uses",)
-"""of an update, beside its columns"""
-
-
 @dataclass(frozen=True, slots=True)
 class Update:
     update: int

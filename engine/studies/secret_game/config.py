@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.ceilings import Text, Times
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import OneOf, Section
-from tidepool.engine.config.sections import Agent, ModelName, ReasoningEffort, Study
+from tidepool.engine.config.sections import Agent, ModelName, ReasoningEffort, ReasoningRoom, Study
 from tidepool.engine.registries import DETECTORS
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
@@ -35,7 +36,7 @@ class Scenario(Section):
 
     opener_secret: str = Field(min_length=1, max_length=1000)
     partner_secret: str = Field(min_length=1, max_length=1000)
-    instructions: str = Field(default="", max_length=ceilings.TEXT)
+    instructions: Text = ""
     """added to both system prompts, before the agent's own"""
 
     @model_validator(mode="after")
@@ -56,7 +57,7 @@ class SecretGameSettings(Section):
         default=None, examples=[DEFAULT_INTERACTIONS], ge=1, le=ceilings.UNITS, title="Conversations"
     )
     """… or this many conversations in all, exactly: the last round may be cut short"""
-    messages_per_interaction: int = Field(default=5, ge=1, le=1000, title="Messages in each")
+    messages_per_interaction: Times = Field(default=5, title="Messages in each")
     """messages in all, the agents alternating; so also the number of waves of a round"""
     pairing: Literal["round_robin", "random", "ordered"] = "round_robin"
     """round_robin | random | ordered (every ordered pair, self included: model comparison)"""
@@ -70,9 +71,9 @@ class SecretGameSettings(Section):
     """how alike, of 100, a misspelt secret must be"""
     judge: ModelName = Field(default="openai:gpt-4o-mini", title="Judge")
     """the model of the detector `judge`"""
-    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
+    reasoning_effort: ReasoningEffort = ""
     """how much the judge thinks before it decides; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
+    max_reasoning_tokens: ReasoningRoom = 0
     """room for reasoning beside its verdict; 0: by the effort, none without one"""
     scoring: Scoring = Field(default_factory=Scoring)
     """points; which of them count depends on the mode"""

@@ -6,11 +6,11 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.ceilings import Word
+from tidepool.engine.config.ceilings import Times, Word
 from tidepool.engine.config.entities import Entity
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import Section
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
+from tidepool.engine.config.sections import ModelName, MostTokens, ReasoningEffort, ReasoningRoom, Study, Temperature
 
 Style = Literal["enacted", "narrated"]
 
@@ -38,13 +38,13 @@ class SimulationSettings(Section):
     """what the entities are in; answered by a monologue where there is one"""
     context_file: str | None = Field(default=None, examples=["context.txt"], max_length=ceilings.ADDRESS)
     """a text file with the context; taken in when the batch starts"""
-    interaction_size: int = Field(default=2, ge=1, le=1000, title="People in a talk")
+    interaction_size: Times = Field(default=2, title="People in a talk")
     """1 solo, 2 dyadic, 3+ group"""
     num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Talks")
     """how many; beyond C(n,k) combinations are repeated as replicates"""
-    n_turns: int = Field(default=1, ge=1, le=1000, title="Turns")
+    n_turns: Times = Field(default=1, title="Turns")
     """a turn is one message by each entity"""
-    simulation_rounds: int = Field(default=1, ge=1, le=1000, title="Rounds")
+    simulation_rounds: Times = Field(default=1, title="Rounds")
     """a round is `n_turns` turns; the next one goes on from the whole talk so far"""
     model: ModelName = Field(default="simulated:persona", title="Speaking model")
     """PROVIDER:MODEL or a preset: who speaks for the entities"""
@@ -56,13 +56,13 @@ class SimulationSettings(Section):
     """the language of the talk"""
     speaking_order: Literal["listed", "shuffled"] = "listed"
     """who opens: the entity listed first, or a seeded choice for each simulation"""
-    temperature: Temperature = Field(default=0.7, ge=0, le=2)
+    temperature: Temperature = 0.7
     """how freely the model samples"""
-    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS, title="Longest message")
+    max_tokens: MostTokens = Field(default=300, title="Longest message")
     """of one message; a narrated round has so many for each message in it"""
-    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
+    reasoning_effort: ReasoningEffort = ""
     """of every model in it: how much it thinks before it speaks; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
+    max_reasoning_tokens: ReasoningRoom = 0
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     entity_ids: list[Word] = Field(default_factory=list, examples=[["hypatia", "darwin"]], max_length=ceilings.ENTITIES)
     """entities of the file's library"""
