@@ -6,6 +6,7 @@ import pytest
 
 from tidepool.engine.kinds import KINDS
 from tidepool.engine.runtime.services import SERVICES
+from tidepool.storage.file import prepare
 from tidepool.tui.app.compose.edits import Put, edited
 from tidepool.tui.app.compose.examination import Examined, examined, placed
 from tidepool.tui.app.compose.fields import UNSET, KeyPath
@@ -16,8 +17,6 @@ from tidepool.tui.app.kind_screens import template
 
 @pytest.fixture
 def study(database: Path) -> Path:
-    from tidepool.storage.file import prepare
-
     prepare(database)
     return database
 
