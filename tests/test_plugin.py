@@ -14,7 +14,7 @@ from textual.widgets import Input
 from tests.support.command import ROOT, Tidepool
 from tests.support.killing import wait_for_calls
 from tests.support.state import query
-from tests.tui.persons import opened, until, until_seen
+from tests.tui.persons import batch_status, opened, until, until_seen
 from tidepool.engine import registries
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import Registry
@@ -167,16 +167,12 @@ async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
         await until_seen(pilot, "This asks echo:forgetful")
         await pilot.press("y")
         await until(pilot, lambda: not isinstance(app.screen, ComposeScreen))
-        await until(pilot, lambda: _ended(tmp_path / "study.db"), "the batch to end")
+        await until(pilot, lambda: batch_status(tmp_path / "study.db") == "completed", "the batch to end")
         await pilot.press("4")
         await until(pilot, lambda: isinstance(app.screen, ResultsScreen))
         await until_seen(pilot, "7 of 7 completed")
         await pilot.press("tab")
         await until_seen(pilot, "words that arrived")
-
-
-def _ended(database: Path) -> bool:
-    return query(database, "SELECT status FROM batch") == [("completed",)]
 
 
 # -- what a package cannot do --------------------------------------------------------------------------------

@@ -7,12 +7,10 @@ import argparse
 import asyncio
 import json
 import signal
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from .faults import Faults
-from .replies import Answer, default_answer
 from .server import Emulator
 
 
@@ -25,16 +23,7 @@ def options() -> argparse.Namespace:
         default="{}",
         help='JSON such as {"openai": {"latency": 0.1}}; other names are servers of their own, see Faults.like',
     )
-    parser.add_argument(
-        "--answer", default="", help="module:function that takes a request and returns the reply's text"
-    )
     return parser.parse_args()
-
-
-def answer_named(name: str) -> Answer:
-    module, _, function = name.partition(":")
-    found: Answer = getattr(import_module(module), function) if name else default_answer
-    return found
 
 
 def built(chosen: argparse.Namespace) -> Emulator:
@@ -43,8 +32,7 @@ def built(chosen: argparse.Namespace) -> Emulator:
     if chosen.state:
         chosen.state.mkdir(parents=True, exist_ok=True)
     purchases = chosen.state / "purchases.jsonl" if chosen.state else None
-    answer = answer_named(chosen.answer)
-    return Emulator(**known, hosts=faults, answer=answer, purchases=purchases, port=chosen.port)
+    return Emulator(**known, hosts=faults, purchases=purchases, port=chosen.port)
 
 
 async def serve(chosen: argparse.Namespace) -> None:

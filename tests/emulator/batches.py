@@ -45,7 +45,6 @@ class Batch:
     created_at: float = field(default_factory=time)
     polls: int = 0
     ended_at: float | None = None
-    polls_since_end: int = 0
     cancelled_at: float | None = None
 
     @property
@@ -59,8 +58,6 @@ class Batch:
     def look(self, faults: Faults) -> None:
         """A poll: time has passed, and one more look was taken."""
         self.polls += 1
-        if self.ended_at is not None:
-            self.polls_since_end += 1
         self.pass_time(faults)
 
     def pass_time(self, faults: Faults) -> None:

@@ -74,8 +74,6 @@ class Faults:
     batch_seconds: float = 0.0
     batch_polls: int = 0
     """a batch ends once it is this old and was looked at more than this often"""
-    finalizing_polls: int = 0
-    """OpenAI: looks for which an ended batch stays `finalizing`"""
     shuffle: bool = True
     """results come in another order than the requests"""
     list_lag: float = 0.0

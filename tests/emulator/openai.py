@@ -225,8 +225,6 @@ class OpenAIBatches:
             return "cancelled" if batch.ended_at else "cancelling"
         if batch.ended_at is None:
             return "in_progress" if batch.polls else "validating"
-        if batch.polls_since_end < self._provider.faults.finalizing_polls:
-            return "finalizing"
         return "expired" if batch.counts()["expire"] else "completed"
 
     def _card(self, batch: Batch) -> dict[str, Any]:

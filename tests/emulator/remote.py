@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -15,16 +14,13 @@ from .server import environment
 class RemoteEmulator:
     """The same words as `Emulator`, awaited."""
 
-    def __init__(
-        self, *, faults: dict[str, dict[str, Any]] | None = None, state: Path | None = None, answer: str = ""
-    ) -> None:
-        self._options = ["--faults", json.dumps(faults or {}), "--answer", answer]
-        self._options += ["--state", str(state)] if state else []
+    def __init__(self, *, faults: dict[str, dict[str, Any]]) -> None:
+        self._faults = json.dumps(faults)
         self.url = ""
         self.urls: dict[str, str] = {}
 
     async def __aenter__(self) -> "RemoteEmulator":
-        command = [sys.executable, "-m", "tests.emulator", "--port", "0", *self._options]
+        command = [sys.executable, "-m", "tests.emulator", "--port", "0", "--faults", self._faults]
         self._process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         assert self._process.stdout is not None
         hello = json.loads(await self._process.stdout.readline())
@@ -42,34 +38,22 @@ class RemoteEmulator:
     def env(self) -> dict[str, str]:
         return environment(self.url)
 
-    async def set_faults(self, provider: str, **changes: Any) -> None:
-        await self._ask("POST", "faults", json={provider: changes})
-
     async def purchases(self) -> list[dict[str, Any]]:
-        bought: list[dict[str, Any]] = await self._ask("GET", "purchases")
+        bought: list[dict[str, Any]] = await self._ask("purchases")
         return bought
 
     async def traffic(self, provider: str) -> dict[str, int]:
-        counts: dict[str, int] = (await self._ask("GET", "traffic"))[provider]
+        counts: dict[str, int] = (await self._ask("traffic"))[provider]
         return counts
 
     async def stalls(self) -> list[tuple[float, float]]:
         """When the server's process stood still, since the first time that this was asked."""
-        return [(since, until) for since, until in await self._ask("GET", "stalls")]
+        return [(since, until) for since, until in await self._ask("stalls")]
 
     async def arrivals(self, provider: str) -> list[tuple[float, bool]]:
         """When live calls came, and whether they were too many."""
-        return [(at, refused) for at, refused in await self._ask("GET", f"arrivals/{provider}")]
+        return [(at, refused) for at, refused in await self._ask(f"arrivals/{provider}")]
 
-    async def arm(self, point: str, skip: int = 0) -> None:
-        await self._ask("POST", f"points/{point}", params={"skip": skip})
-
-    async def reached(self, point: str) -> None:
-        await self._ask("GET", f"points/{point}")
-
-    async def release(self, point: str, verdict: str = "go") -> None:
-        await self._ask("DELETE", f"points/{point}", params={"verdict": verdict})
-
-    async def _ask(self, method: str, path: str, **more: Any) -> Any:
-        async with self._session.request(method, path, raise_for_status=True, **more) as response:
+    async def _ask(self, path: str) -> Any:
+        async with self._session.get(path, raise_for_status=True) as response:
             return await response.json()

@@ -1,4 +1,4 @@
-"""The emulator as a whole: three providers, and other servers that speak like them, behind one port; `/_emulator/…` steers it.
+"""The emulator as a whole: three providers, and other servers that speak like them, behind one port; `/_emulator/…` tells its books.
 
 async with Emulator(openai=Faults(rates={"live": {"500": 0.2}})) as emulator:
     client = AsyncOpenAI(base_url=emulator.urls["openai"], api_key="any")
@@ -7,7 +7,7 @@ async with Emulator(openai=Faults(rates={"live": {"500": 0.2}})) as emulator:
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,39 +24,20 @@ from .points import Points
 from .provider import Provider, json_response
 from .replies import Answer, default_answer
 
-_KNOWN = {field.name for field in fields(Faults)}
-
 
 class Control:
-    def __init__(self, providers: Mapping[str, Provider], books: Books, points: Points) -> None:
+    def __init__(self, providers: Mapping[str, Provider], books: Books) -> None:
         self._providers = providers
         self._books = books
-        self._points = points
         self._stalls = StallWatch()
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.post("/_emulator/faults", self._set_faults),
             web.get("/_emulator/purchases", self._purchases),
             web.get("/_emulator/traffic", self._traffic),
             web.get("/_emulator/stalls", self._stood_still),
             web.get("/_emulator/arrivals/{provider}", self._arrivals),
-            web.post("/_emulator/points/{name}", self._arm),
-            web.get("/_emulator/points/{name}", self._reached),
-            web.delete("/_emulator/points/{name}", self._release),
         ]
-
-    async def _set_faults(self, request: web.Request) -> web.Response:
-        """`{"openai": {"rates": …, "latency": 0.1}}`: the keys given are replaced, the others stay."""
-        wanted: dict[str, dict[str, Any]] = await request.json()
-        unknown = [name for name in wanted if name not in self._providers]
-        unknown += [key for changes in wanted.values() for key in changes if key not in _KNOWN]
-        if unknown:
-            return json_response({"unknown": unknown}, 400)
-        for name, changes in wanted.items():
-            provider = self._providers[name]
-            provider.set_faults(replace(provider.faults, **changes))
-        return json_response({})
 
     async def _purchases(self, request: web.Request) -> web.Response:
         return json_response([asdict(purchase) for purchase in self._books.purchases])
@@ -71,19 +52,6 @@ class Control:
 
     async def _arrivals(self, request: web.Request) -> web.Response:
         return json_response(self._providers[request.match_info["provider"]].arrivals)
-
-    async def _arm(self, request: web.Request) -> web.Response:
-        self._points.arm(request.match_info["name"], int(request.query.get("skip", 0)))
-        return json_response({})
-
-    async def _reached(self, request: web.Request) -> web.Response:
-        """Answers once a request stands there."""
-        await self._points.reached(request.match_info["name"])
-        return json_response({})
-
-    async def _release(self, request: web.Request) -> web.Response:
-        self._points.release(request.match_info["name"], request.query.get("verdict", "go"))
-        return json_response({})
 
 
 _GIGABYTE = 1 << 30
@@ -115,7 +83,7 @@ class Emulator:
             "anthropic": self.anthropic,
             **{name: _FAMILIES[faults.like](name, faults, *common) for name, faults in servers.items()},
         }
-        self._control = Control(self.providers, self.books, self.points)
+        self._control = Control(self.providers, self.books)
         self.strayed: list[Mapping[str, str]] = []
         """headers of requests that followed a redirect to another host"""
         self._port = port

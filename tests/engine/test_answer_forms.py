@@ -59,9 +59,6 @@ def test_a_form_without_a_value_to_be_believed_gives_none(reader: Any, reply: st
 
 RATINGS = [
     ('{"reason": "The speaker gives 4 arguments for the mill, and', None),
-    ('{"reason": "That is 4 out of 5, or', None),
-    ('```json\n{"reason": "gives 4 arguments', None),
-    ('{"reason": "3 mills"}', None),
     ('{"reason": "3 mills", "rating": "unclear"}', None),
     ('{"reason": "3 mills", "rating": [4]}', None),
     ('{"rating": 4', None),
@@ -90,7 +87,6 @@ RATINGS = [
     ("Rating: 4-5", None),
     ("Between 3 and 4", None),
     ("80%", None),
-    ("She agrees.", None),
     ("", None),
     ("In 2024 nobody would say so", None),
     ("{", None),

@@ -121,7 +121,6 @@ STRANGE = {
     "a config that names a local file": "UPDATE batch SET config = replace(config, '\"context_file\": null', "
     '\'"context_file": "/etc/hostname"\')',
     "a newer file": "PRAGMA user_version = 99",
-    "a column too many": "ALTER TABLE outcome ADD COLUMN spell TEXT",
     "a library entity without a readable name": "INSERT INTO library_entity VALUES ('x', 'a' || char(10) || 'b', NULL, '', '{}', 0)",
     "a library agent that is none": "INSERT INTO library_agent VALUES ('x', 'x', '{\"model\": 3}', 0)",
     "a library type that is none": "INSERT INTO library_type VALUES ('x', '[]', 0)",
@@ -138,13 +137,6 @@ def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Path, oth
     with pytest.raises(FileError):
         import_file(database, other)
     assert fingerprint(database) == before
-
-
-def test_triggers_of_a_stranger_never_run(database: Path, other: Path) -> None:
-    changed(other, "CREATE TRIGGER bad AFTER INSERT ON batch BEGIN DELETE FROM call; END")
-    import_file(database, other)
-    assert query(database, "SELECT count(*) FROM call") == query(other, "SELECT count(*) FROM call")
-    assert query(database, "SELECT name FROM sqlite_master WHERE type = 'trigger'") == []
 
 
 def test_a_missing_file_and_the_open_file_itself_are_refused(database: Path, tmp_path: Path) -> None:

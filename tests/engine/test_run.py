@@ -13,16 +13,7 @@ from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool import Agent, SecretGame, Service, load_config, resume_batch, run_batch
 from tidepool.engine.errors import NotFound, RunError, UsageError
-from tidepool.engine.events import (
-    BatchEnded,
-    BatchStarted,
-    CallAnswered,
-    CallLost,
-    CallRetried,
-    Logged,
-    UnitEnded,
-    UnitsExpected,
-)
+from tidepool.engine.events import BatchEnded, BatchStarted, CallAnswered, Logged, UnitEnded, UnitsExpected
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.errors import BatchLocked
 
@@ -168,16 +159,6 @@ async def test_a_bug_in_a_story_is_told_and_the_batch_can_be_resumed(stage: Stag
 # -- states ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("fatal_rate", "status"), [(0.0, "completed"), (0.1, "partial"), (1.0, "failed")])
-async def test_a_batch_is_completed_partial_or_failed_by_its_units(
-    database: Path, fatal_rate: float, status: str
-) -> None:
-    summary = await run_batch(game(20, 3, simulated={"fatal_rate": fatal_rate}), database)
-    assert summary["status"] == status
-    assert summary["units"]["completed"] + summary["units"]["failed"] == 20
-    assert summary["calls"]["total"] == summary["calls"]["bought"] + summary["calls"]["failed"]
-
-
 @pytest.mark.parametrize("service", ["live", "auto"])
 async def test_failed_conversations_are_retried_by_resume_and_nothing_else_is(database: Path, service: str) -> None:
     whole = await run_batch(game(20, 3, service={"cache": False}), database.with_name("whole.db"))
@@ -187,15 +168,6 @@ async def test_failed_conversations_are_retried_by_resume_and_nothing_else_is(da
     summary = await resume_batch("last", database, overrides=["providers.simulated.fatal_rate=0.0"])
     assert summary["status"] == "completed" and summary["calls"]["bought"] == 60 > bought
     assert summary["statistics"] == whole["statistics"]
-
-
-async def test_retries_are_counted_and_told(database: Path) -> None:
-    events: list[object] = []
-    study = game(20, 3, service={"name": "live"}, simulated={"error_rate": 0.3, "latency": 0.0005})
-    summary = await run_batch(study, database, on_event=events.append)
-    assert summary["status"] == "completed"
-    assert summary["calls"]["retried"] == sum(isinstance(event, CallRetried) for event in events) > 0
-    assert not any(isinstance(event, CallLost) for event in events)
 
 
 async def test_a_completed_batch_has_nothing_to_resume(database: Path) -> None:

@@ -8,11 +8,7 @@ import pytest
 
 from tests.engine.studies.simulation.panels import panel
 from tests.support.state import change
-from tests.tui.persons import opened, press, screen_text, until, until_seen
 from tidepool import run_batch
-from tidepool.engine.run import create_batch
-from tidepool.tui.app.dialogs.batch import TrustDialog
-from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.command.main import main
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[/red][link=x]evil"
@@ -58,22 +54,3 @@ def test_a_kind_there_is_not_is_told(file: Path, kind: str, capsys: pytest.Captu
     assert main(["--db", str(file), "show", "last"]) == 2
     printed = capsys.readouterr()
     assert "is no kind of study" in printed.err and "\x1b" not in printed.err
-
-
-async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_without_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own-key")
-    path = tmp_path / "s.db"
-    create_batch(panel(num_simulations=1, model="openai:gpt-4o-mini"), path)
-    change(path, "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://192.0.2.1/v1')")
-    async with opened(path) as (app, pilot):
-        await until_seen(pilot, "pending")
-        await press(pilot, "u", until=TrustDialog)
-        await until_seen(pilot, "was not created on this machine")
-        assert "192.0.2.1" in screen_text(app) and "Traceback" not in screen_text(app)
-        await pilot.press("escape", "c")
-        await until(pilot, lambda: app.current_mode == "compose", "the study in Compose")
-        assert isinstance(app.screen, ComposeScreen)
-        draft = app.screen.history.written()
-        assert "openai:gpt-4o-mini" in draft and "192.0.2.1" not in draft

@@ -12,38 +12,11 @@ from typing import Any
 
 import pytest
 
-from tidepool.engine.api.auth import VARIABLE, AuthRequest, Refused, TokenAuth
+from tidepool.engine.api.auth import VARIABLE
 from tidepool.tui.app import launching
 from tidepool.tui.command.main import main
 
 pytest.importorskip("textual_serve", reason="the extra `web` is not installed")
-
-
-@pytest.mark.parametrize(
-    ("headers", "code"),
-    [
-        ({b"host": b"127.0.0.1:8766"}, None),
-        ({b"host": b"localhost:8766", b"origin": b"http://localhost:8766"}, None),
-        ({b"host": b"[::1]:8766"}, None),
-        ({b"host": b"127.0.0.1:8766", b"origin": b"http://evil.example"}, 403),
-        ({b"host": b"127.0.0.1:8766", b"origin": b"http://127.0.0.1:9999"}, 403),
-        ({b"host": b"127.0.0.1:8766", b"origin": b"null"}, 403),
-        ({b"host": b"evil.example:8766"}, 403),
-        ({b"host": b"127.0.0.1.evil.example"}, 403),
-        ({b"host": b"127.0.0.1:80@evil.example"}, 403),
-        ({b"host": b"127.0.0.1:80@evil.example:8766"}, 403),
-        ({b"host": b"user@127.0.0.1:8766"}, 403),
-        ({b"host": b"127.0.0.1:8766/x"}, 403),
-        ({b"host": b"127.0.0.1:"}, 403),
-        ({b"host": b"::1"}, 403),
-        ({b"host": b"[::1"}, 403),
-        ({b"host": b"localhost"}, None),
-        ({}, 403),
-    ],
-)
-def test_only_the_page_itself_is_served(headers: dict[bytes, bytes], code: int | None) -> None:
-    verdict = TokenAuth(None, local_only=True, name="The app").refusal(AuthRequest("GET", b"/", b"", headers, 8766))
-    assert (verdict.code if isinstance(verdict, Refused) else verdict) == code
 
 
 @pytest.fixture

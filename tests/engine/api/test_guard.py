@@ -18,7 +18,11 @@ PATH = "/api/batch-simulations"
 
 
 HERE = ("localhost", "127.0.0.1", "localhost:8765", "127.0.0.1:1", "[::1]", "[::1]:8765")
-ELSEWHERE = ("evil.example", "evil.example:8765", "localhost.evil.example", "", "10.0.0.1")
+ELSEWHERE = (
+    *("evil.example", "evil.example:8765", "localhost.evil.example", "127.0.0.1.evil.example", "", "10.0.0.1", "::1"),
+    *("127.0.0.1:80@evil.example", "127.0.0.1:80@evil.example:8765", "user@127.0.0.1:8765", "127.0.0.1:8765/x"),
+    *("127.0.0.1:", "[::1"),
+)
 STRANGE_PAGES = (
     "http://localhost:8765",
     "http://127.0.0.1",

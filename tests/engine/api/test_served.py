@@ -6,8 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.engine.api.test_app import waited
 from tests.support.command import ROOT, Tidepool
 from tests.support.state import query
 
@@ -39,13 +39,6 @@ def served(tidepool: Tidepool, ended_by: signal.Signals = signal.SIGKILL) -> Ite
             process.send_signal(ended_by)
             assert process.wait(30) in (0, -ended_by)
             assert "Traceback" not in process.stderr.read()
-
-
-def waited(condition: Callable[[], Any]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def body(**more: Any) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.config.test_loading import GAME, game
+from tests.engine.config.test_loading import game
 from tidepool.engine.call import FREE
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.loading import FILE_NAME, config_from, declared_model, load_config
+from tidepool.engine.config.loading import FILE_NAME, config_from, declared_model
 from tidepool.engine.config.sections import FrozenConfig, Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, open_provider
@@ -155,13 +155,6 @@ def test_the_users_endpoints_are_written_into_the_studies_that_name_them(users: 
     assert written["lab"] == lab and "other" not in written
     users.unlink()
     assert load_frozen(config.to_json()).limits_for("lab").base_url == "http://gpu1/v1"
-
-
-def test_a_study_sets_limits_of_the_users_endpoints_without_repeating_them(users: Path, tmp_path: Path) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(GAME.replace("simulated:", "lab:"))
-    config = freeze(load_config(path, ["providers.lab.max_concurrent=4"]), Path("none.db"))
-    assert config.limits_for("lab").max_concurrent == 4 and config.limits_for("lab").like == "openai"
 
 
 def test_an_endpoint_with_an_address_of_its_own_gets_nothing_of_the_users(users: Path) -> None:

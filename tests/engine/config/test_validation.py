@@ -7,6 +7,7 @@ import pytest
 
 from tidepool.engine.config.freezing import freeze, validate_all
 from tidepool.engine.config.loading import config_from
+from tidepool.storage.file import prepare
 
 AGENTS = [
     {"name": "Ada", "model": "simulated:guarded", "secret": "marigold"},
@@ -72,6 +73,7 @@ CASES = [
     (simulation(context="x", entity_file="none.csv"), ("simulation", "entity_file"), "There is no file"),
     (simulation(context_file="none.txt"), ("simulation", "context_file"), "no file"),
     (evolution(models=["simulated:a", "simulated:a"]), ("evolution", "models"), "twice"),
+    (evolution(model="simulated:a", models=["simulated:b"]), ("evolution", "models"), "write only one"),
     (evolution(seed_prompts=[" "]), ("evolution", "seed_prompts"), "empty prompt"),
     (evolution(weights=dict.fromkeys(WEIGHTS, 0.0)), ("evolution", "weights"), "are all 0"),
     (evolution(problems="none.jsonl"), ("evolution", "problems"), "no built-in set"),
@@ -88,8 +90,6 @@ CASES = [
 def test_a_fault_is_told_in_the_engines_words_with_its_key(
     data: dict[str, Any], where: tuple[str | int, ...], words: str, database: Path, tmp_path: Path
 ) -> None:
-    from tidepool.storage.file import prepare
-
     prepare(database)
     config, faults = validate_all(data, tmp_path, database)
     assert config is None

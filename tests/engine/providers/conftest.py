@@ -1,6 +1,6 @@
 """An emulator of the three providers, and studies that talk to it with the real SDKs."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,27 @@ class Talks:
 
     async def resume(self, *overrides: str) -> dict[str, Any]:
         return await resume_batch("last", self.database, overrides=overrides, on_event=self.events.append)
+
+
+class When:
+    """Does something once, as soon as an event is told of which the test says so."""
+
+    def __init__(self, talks: Talks, seen: Callable[[Any], bool], act: Callable[[], Any]) -> None:
+        self._seen, self._act = seen, act
+        self.done: Any = None
+        self.then: Callable[[Any], object] = lambda event: None
+        """called with every event"""
+        talks.events = self  # type: ignore[assignment]
+
+    def append(self, event: Any) -> None:
+        if self.done is None and self._seen(event):
+            self.done = self._act() or True
+        self.then(event)
+
+
+def followed(event: Any) -> bool:
+    """A provider batch is followed for the first time."""
+    return str(getattr(event, "state", "")).startswith("in_progress")
 
 
 @pytest.fixture

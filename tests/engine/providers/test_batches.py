@@ -1,6 +1,5 @@
 """Provider batches through the real SDKs: whatever fails on the way, every call is bought once and answered once."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from tidepool.engine.runtime.session import RunControl
 from tidepool.storage.batches import give_up_later
 from tidepool.storage.states import StopCode
 
-from .conftest import MODELS, Talks
+from .conftest import MODELS, Talks, When, followed
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
@@ -65,18 +64,6 @@ async def test_a_creation_that_was_cut_off_is_bought_once(
     assert emulator.traffic(provider)["create"] == (2 if happened else 3)
     log = log_of(talks.database, summary["batch_id"])
     assert any("was cut off" in line for line in log) and any("again." in line for line in log) is happened
-
-
-@BOTH
-async def test_a_refused_batch_goes_live_with_the_reason_in_the_log(
-    emulator: Emulator, talks: Talks, provider: str
-) -> None:
-    emulator.set_faults(provider, rates={"create": {"403": 1}})
-    summary = await ordered(talks, provider)
-    assert summary["status"] == "completed" and bought(emulator) == 0 and bought(emulator, "live") == 80
-    told = [line for line in log_of(talks.database, summary["batch_id"]) if "refused a provider batch" in line]
-    assert len(told) == 1 and "403" in told[0]
-    assert states(talks) == ["refused"]
 
 
 PASSING: dict[str, dict[str, Any]] = {
@@ -162,7 +149,7 @@ async def test_a_stopped_study_leaves_or_cancels_its_batch_and_resume_takes_it_u
 ) -> None:
     emulator.set_faults(provider, batch_seconds=1e9)
     control = RunControl(on_stop)
-    talks.events = _When("state", "in_progress", lambda: control.stop_for(StopCode.STOPPED))
+    When(talks, followed, lambda: control.stop_for(StopCode.STOPPED))
     summary = await ordered(talks, provider, messages=1, control=control)
     assert summary["status"] == "interrupted" and emulator.traffic(provider)["cancel"] == (on_stop == "cancel")
     emulator.set_faults(provider, batch_seconds=0)
@@ -177,26 +164,12 @@ async def test_given_up_while_nobody_runs_it_the_resume_keeps_its_answers(
 ) -> None:
     emulator.set_faults(provider, batch_polls=3)
     control = RunControl()
-    talks.events = _When("state", "in_progress", lambda: control.stop_for(StopCode.STOPPED))
+    When(talks, followed, lambda: control.stop_for(StopCode.STOPPED))
     await ordered(talks, provider, messages=1, control=control)
     give_up_later(talks.database, query(talks.database, "SELECT id FROM provider_batch")[0][0])
     summary = await talks.resume()
     assert summary["status"] == "completed" and summary["calls"]["bought"] == len(emulator.purchases) == 40
     assert any("Giving up the provider batch" in line for line in log_of(talks.database, summary["batch_id"]))
-
-
-class _When(list[Any]):
-    """Acts when an event of the run says so."""
-
-    def __init__(self, field: str, start: str, act: Callable[[], None]) -> None:
-        super().__init__()
-        self._field = field
-        self._start = start
-        self._act = act
-
-    def append(self, event: Any) -> None:
-        if str(getattr(event, self._field, "")).startswith(self._start):
-            self._act()
 
 
 @BOTH
@@ -277,11 +250,15 @@ async def test_an_order_found_running_is_checked_when_it_has_ended(emulator: Emu
     """The stranger's batch still runs when it is found; its results tell, and ours is then ordered after all."""
     other = Talks(talks.database.with_name("other.db"))
     control = RunControl()
-    other.events = _When("state", "in_progress", lambda: control.stop_for(StopCode.STOPPED))
+    When(other, followed, lambda: control.stop_for(StopCode.STOPPED))
     emulator.set_faults("anthropic", batch_seconds=1e9)
     await ordered(other, "anthropic", messages=1, seed=99, control=control)
     emulator.set_faults("anthropic", script={"create": ["drop"]})
-    talks.events = _When("message", "Found the provider", lambda: emulator.set_faults("anthropic", batch_seconds=0))
+    When(
+        talks,
+        lambda event: getattr(event, "message", "").startswith("Found the provider"),
+        lambda: emulator.set_faults("anthropic", batch_seconds=0),
+    )
     summary = await ordered(talks, "anthropic", messages=1)
     assert summary["status"] == "completed" and bought(emulator) == 80
     assert any("somebody else's" in line for line in log_of(talks.database, summary["batch_id"]))

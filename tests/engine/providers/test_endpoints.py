@@ -124,16 +124,6 @@ async def test_one_study_meets_models_of_five_endpoints_two_of_them_pools_and_ea
     assert not [name for name, value in SECRETS.items() if value.encode() in kept]
 
 
-async def test_a_missing_key_names_the_variable_of_the_endpoint(
-    servers: Emulator, talks: Talks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LAB_KEY")
-    lab = {"like": "openai", "base_url": servers.urls["lab"], "api_key_env": "LAB_KEY"}
-    with pytest.raises(UsageError, match=r"no key for lab.*LAB_KEY"):
-        await talks.play("lab:gpt-4o-mini", providers={"lab": lab})
-    assert not servers.traffic("lab")
-
-
 async def test_a_server_that_wants_a_key_nobody_named_says_how_to_name_it(servers: Emulator, talks: Talks) -> None:
     servers.set_faults("lab", keys=["another"])
     lab = {"like": "openai", "base_url": servers.urls["lab"]}

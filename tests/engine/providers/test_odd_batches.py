@@ -167,7 +167,7 @@ async def test_whatever_words_say_that_a_file_is_gone_the_calls_go_live(
 
 
 @BOTH
-@pytest.mark.parametrize("status", ["401", "404", "501"])
+@pytest.mark.parametrize("status", ["401", "403", "404", "501"])
 async def test_a_server_without_batches_or_a_key_without_the_right_to_them_goes_live(
     emulator: Emulator, talks: Talks, provider: str, status: str
 ) -> None:
@@ -175,4 +175,7 @@ async def test_a_server_without_batches_or_a_key_without_the_right_to_them_goes_
     emulator.set_faults(provider, rates={step: {status: 1}})
     summary = await talks.play(MODELS[provider], name=f"{provider}-conversation", conversations=4, messages=1)
     assert summary["status"] == "completed" and len(emulator.purchases) == 4
-    assert sum("refused a provider batch" in line for line in log_of(talks.database, summary["batch_id"])) == 1
+    told = [line for line in log_of(talks.database, summary["batch_id"]) if "refused a provider batch" in line]
+    assert len(told) == 1 and status in told[0]
+    assert {purchase.transport for purchase in emulator.purchases} == {"live"}
+    assert query(talks.database, "SELECT state FROM provider_batch") == [("refused",)]

@@ -1,35 +1,17 @@
 """A server that goes away in the middle of a study, or is slower than its timeout, behind the real SDKs."""
 
 import asyncio
-import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
-from tidepool.engine.events import CallAnswered, Logged, ProvidersRest
+from tidepool.engine.events import CallAnswered, Logged
 from tidepool.engine.runtime.session import RunControl
 from tidepool.storage.states import StopCode
 
-from .conftest import MODELS, Talks
-
-
-class When:
-    """Does something once, as soon as an event is told of which the test says so."""
-
-    def __init__(self, talks: Talks, seen: Callable[[Any], bool], act: Callable[[], Any]) -> None:
-        self._seen, self._act = seen, act
-        self.done: Any = None
-        self.then: Callable[[Any], object] = lambda event: None
-        """called with every event"""
-        talks.events = self  # type: ignore[assignment]
-
-    def append(self, event: Any) -> None:
-        if self.done is None and self._seen(event):
-            self.done = self._act() or True
-        self.then(event)
+from .conftest import MODELS, Talks, When
 
 
 def answered(event: Any) -> bool:
@@ -87,33 +69,3 @@ async def test_a_run_that_waits_for_its_provider_can_be_stopped(emulator: Emulat
     assert summary["status"] == "interrupted" and summary["units"]["failed"] == 0
     await down.done
     assert (await talks.resume())["status"] == "completed"
-
-
-async def test_watchers_are_told_what_calls_wait_for(emulator: Emulator, talks: Talks) -> None:
-    emulator.set_faults("openai", script={"live": ["429"]}, retry_after=9999)
-    control, seen = RunControl(), []
-
-    def resting(event: Any) -> bool:
-        return isinstance(event, ProvidersRest)
-
-    def look() -> None:
-        limits = query(talks.database, "SELECT limits FROM progress")
-        seen.append(json.loads(limits[0][0]))
-        control.stop_for(StopCode.STOPPED, "stopped")
-
-    When(talks, resting, look)
-    summary = await talks.play(MODELS["openai"], conversations=4, control=control)
-    assert summary["status"] == "interrupted" and seen
-    (told,) = [line for line in log_of(talks.database, summary["batch_id"]) if "Retry-After" in line]
-    assert "wants 2 h 46 min of rest" in told and "asked again after 10 min 00 s" in told
-
-
-async def test_a_server_with_two_slots_completes_every_talk(emulator: Emulator, talks: Talks) -> None:
-    """Six calls allowed, and a timeout of three times what a call takes."""
-    emulator.set_faults("openai", parallel=2, latency=0.1, jitter=0.3)
-    summary = await talks.play(MODELS["openai"], conversations=12, messages=4, max_concurrent=6, timeout=0.3)
-    assert summary["units"] == {"total": 12, "completed": 12, "failed": 0}
-    limits = json.loads(query(talks.database, "SELECT limits FROM progress")[0][0])
-    assert limits["providers"]["openai"]["allowed"] < 6
-    unclear = summary["calls"]["bought"] - summary["calls"]["total"]
-    assert unclear == summary["calls"]["retried"] > 0, "each timeout may have been paid"

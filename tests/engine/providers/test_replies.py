@@ -154,7 +154,6 @@ SERVED = {
     "file://server/share/x.gguf": "x.gguf",
     f"/{'long/' * 100}x.gguf": "x.gguf",
     "meta-llama/Llama-3-8B": "meta-llama/Llama-3-8B",
-    "accounts/fireworks/models/x": "accounts/fireworks/models/x",
     "qwen3:32b": "qwen3:32b",
     "hf.co/lab/x-GGUF:Q4_K_M": "hf.co/lab/x-GGUF:Q4_K_M",
     "/": None,

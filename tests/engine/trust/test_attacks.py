@@ -32,6 +32,7 @@ from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose.draft import Draft, draft_path, keep_draft, read_draft
+from tidepool.tui.app.provider_view import rules_in_draft
 
 # -- 1: rows of `control` ------------------------------------------------------------------------------------
 
@@ -369,6 +370,7 @@ FOREIGN = {
     "a cluster": '[cluster]\nray = "evil.example:6379"\n',
     "a server": '[providers.openai]\nbase_url = "http://evil.example/v1"\napi_key_env = "LAB"\nmax_concurrent = 3\n',
     "a pool": '[providers.lab]\nlike = "openai"\nhosts = ["http://evil.example/v1"]\n',
+    "a pool in one line": 'providers = { openai = { hosts = ["http://evil.example"], max_concurrent = 3 } }\n',
     "prices": '[providers.openai]\nprices = { "*" = { input = 0.0, output = 0.0 } }\n',
     "a key of a package": '[providers.shell]\ncommand = "touch evil"\n',
     "a factor": '[design]\nfactors = { "evolution.scorer" = ["evil.py:run", "evil.py:walk"] }\n',
@@ -380,6 +382,7 @@ FOREIGN = {
     "a factor that reads files": '[design]\nfactors = { "simulation.context_file" = ["evil", "evil2"] }\n',
     "text that is not TOML yet": '[providers.openai]\nbase_url = "http://evil.example/v1\n',
     "escaped letters": '[providers.openai]\n"base_\\u0075rl" = "http://\\u0065vil.example/v1"\n',
+    "an escaped section": '["provid\\u0065rs".openai]\nbase_url = "http://evil.example/v1"\napi_key_env = "LAB"\n',
 }
 DANGER = ("evil", '"LAB"', "prices", "input = 0.0")
 
@@ -392,13 +395,15 @@ def dangers(text: str) -> list[str]:
 def test_a_draft_from_somebody_else_loses_servers_keys_cluster_and_code(
     database: Path, machine: Move, text: str
 ) -> None:
-    draft = Draft(text, "evil/saved.toml", (text,))
+    draft = Draft(text, "evil/saved.toml", (text, "[batch]\nname = 'mine'\n"))
     keep_draft(database, draft)
     assert read_draft(database) == draft, "one's own stays as it is"
     machine("there")
     found = read_draft(database)
     assert found is not None and found.source == ""
-    assert [dangers(part) for part in found.texts] == [[], []]
+    assert [dangers(part) for part in found.texts] == [[], [], []] and "[batch]\nname = 'mine'\n" in found.earlier
+    rules = rules_in_draft(database).providers
+    assert not any(rules.section(name).base_url for name in type(rules).model_fields)
 
 
 def test_a_harmless_draft_survives_and_needs_no_trust(database: Path, machine: Move) -> None:

@@ -35,6 +35,7 @@ from tidepool.storage.batches import delete_batch
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose.draft import Draft, keep_draft
 from tidepool.tui.app.dialogs.batch import TrustDialog
+from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.providers import ProvidersScreen
 
 EVIL = "https://elsewhere.example/v1"
@@ -308,6 +309,13 @@ async def test_the_app_asks_and_no_is_the_default(foreign: str, database: Path, 
         await pilot.press("enter")
         await until(pilot, lambda: not isinstance(app.screen, TrustDialog), "a no by default")
         assert not app._launched and requests(server) == 0
+        await pilot.press("c")
+        await until(pilot, lambda: app.current_mode == "compose", "the study in Compose")
+        assert isinstance(app.screen, ComposeScreen)
+        draft = app.screen.history.written()
+        assert "lab:gpt-4o-mini" in draft and server.urls["lab"] not in draft and TREASURE not in draft
+        await pilot.press("1")
+        await until(pilot, lambda: app.current_mode == "batches", "the batches")
         await pilot.press("u")
         await until(pilot, lambda: isinstance(app.screen, TrustDialog), "the question again")
         await pilot.press("y")

@@ -41,27 +41,6 @@ def test_a_listing_is_a_file_that_can_be_added_elsewhere(typed: Typed, tmp_path:
     assert [entity["id"] for entity in moved] == [entity["id"] for entity in json.loads(listing)]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("p.csv", "name,age\nAda,61\nBob,34\n"),
-        ("p.json", '[{"name": "Ada", "attributes": {"age": 61}}, {"name": "Bob", "attributes": {"age": 34}}]'),
-        (
-            "p.toml",
-            '[[entities]]\nname = "Ada"\nattributes = {age = 61}\n[[entities]]\nname = "Bob"\nattributes = {age = 34}',
-        ),
-    ],
-)
-def test_entities_come_from_three_kinds_of_file(typed: Typed, tmp_path: Path, name: str, content: str) -> None:
-    (tmp_path / name).write_text(content)
-    typed("entities", "add", str(tmp_path / name))
-    entities = json.loads(typed("entities", "list", "--json"))
-    assert [(entity["name"], entity["attributes"]) for entity in entities] == [
-        ("Ada", {"age": 61}),
-        ("Bob", {"age": 34}),
-    ]
-
-
 def test_a_type_of_ones_own_generates_and_its_texts_are_written_by_a_model(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / "villager.toml").write_text(
         'name = "villager"\nportrait = "{name}, a {trade}. {childhood}"\n'

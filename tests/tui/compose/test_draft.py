@@ -18,7 +18,6 @@ from tidepool.tui.app.compose.draft import (
 )
 from tidepool.tui.app.compose.edits import Drop, Put, values_of
 from tidepool.tui.app.compose.fields import UNSET
-from tidepool.tui.app.provider_view import rules_in_draft
 
 REMARKED = template("secret_game").replace('mode = "standard"', '# a remark\nmode = "targeted"')
 
@@ -122,37 +121,3 @@ def test_a_draft_is_run_from_its_own_file_or_from_a_copy_that_finds_the_same_fil
     assert copy.parent == logs and copy.stat().st_mode & 0o777 == 0o600
     assert values_of(copy.read_text())["simulation"]["entity_file"] == str(folder / "people.csv")
     assert anchored(text.replace("people.csv", "nobody.csv"), folder) == text.replace("people.csv", "nobody.csv")
-
-
-EVIL = 'base_url = "http://192.0.2.1/v1"\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n'
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"[providers.openai]\n{EVIL}max_concurrent = 3\n",
-        f'["provid\\u0065rs".openai]\n{EVIL}max_concurrent = 3\n',
-        'providers = { openai = { hosts = ["http://192.0.2.1"], max_concurrent = 3 } }\n',
-        f'[providers.lab]\nlike = "openai"\n{EVIL}',
-        f"[providers.somebodys_package]\n{EVIL}command = 'curl'\n",
-        f"[providers.openai]\n{EVIL}half = [",
-    ],
-)
-@pytest.mark.parametrize("letters", ["as they are", "as numbers"])
-def test_a_draft_that_came_with_a_strangers_file_sends_no_key_anywhere(
-    database: Path, text: str, letters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draft = Draft(text, "/home/of/somebody", (text, "[batch]\nname = 'mine'\n"))
-    keep_draft(database, draft)
-    assert read_draft(database) == draft, "what was typed here comes back whole"
-    if letters == "as numbers":
-        path = draft_path(database)
-        path.write_text(path.read_text().replace("providers", "\\u0070roviders") + " ")
-    else:
-        monkeypatch.setenv("TIDEPOOL_STATE", str(tmp_path / "another machine"))
-    strange = read_draft(database)
-    assert strange is not None and not strange.source
-    assert all("192.0.2.1" not in one and "AWS" not in one and "curl" not in one for one in strange.texts)
-    assert "[batch]\nname = 'mine'\n" in strange.earlier
-    rules = rules_in_draft(database).providers
-    assert not any(rules.section(name).base_url for name in type(rules).model_fields)

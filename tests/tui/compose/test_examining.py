@@ -6,6 +6,7 @@ import pytest
 
 from tidepool.engine.kinds import KINDS
 from tidepool.engine.runtime.services import SERVICES
+from tidepool.storage.file import prepare
 from tidepool.tui.app.compose.edits import Put, edited
 from tidepool.tui.app.compose.examination import Examined, examined, placed
 from tidepool.tui.app.compose.fields import UNSET, KeyPath
@@ -16,8 +17,6 @@ from tidepool.tui.app.kind_screens import template
 
 @pytest.fixture
 def study(database: Path) -> Path:
-    from tidepool.storage.file import prepare
-
     prepare(database)
     return database
 
@@ -76,26 +75,6 @@ def test_real_models_have_a_price_live_and_by_batch_a_budget_and_a_key_that_is_m
     assert in_one_line(found).plain.startswith("× no key: OPENAI_API_KEY · 100 conversations")
     monkeypatch.setenv("OPENAI_API_KEY", "here")
     assert in_full(look(text, study)).plain.startswith("■ Ready to run")
-
-
-@pytest.mark.parametrize(
-    ("batch_from", "words"),
-    [
-        (0, "openai by batch API: 10 provider batches, 5 one after another, minutes to 24 h each"),
-        (100, "openai live: waves of"),
-    ],
-)
-def test_the_plan_tells_the_way_of_calls(study: Path, batch_from: int, words: str) -> None:
-    text = template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini")
-    text = text.replace("simulated:trusting", "openai:gpt-6-luna")
-    found = look(edited(text, [Put(("service", "batch_from"), batch_from)]), study)
-    assert f"sent {words}" in " ".join(in_full(found).plain.split())
-
-
-def test_text_that_is_no_toml_is_told_by_line(study: Path) -> None:
-    found = look("[batch]\nkind = \n", study)
-    assert found.line == 2
-    assert "not valid TOML" in found.complaints[0].sentence
 
 
 def test_every_service_is_explained() -> None:

@@ -1,5 +1,6 @@
 """Same seed, same evolution: whatever the concurrency, the transport, the failures or the interruptions."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,11 @@ from tests.engine.studies.evolution.running import evolved, run, run_with_interr
 FAULTY = {"fatal_rate": 0.2, "error_rate": 0.1}
 
 
-_plain: dict[str, dict[str, Any]] = {}
-
-
-@pytest.fixture(params=["genetic"])
-async def plain(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
-    """What evolves undisturbed: run once for all tests."""
-    if request.param not in _plain:
-        config, database = study(simulated=FAULTY, strategy=request.param), tmp_path / "plain.db"
-        _plain[request.param] = evolved(await run(config, database), database)
-    return _plain[request.param]
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What evolves undisturbed."""
+    database = tmp_path_factory.mktemp("plain") / "plain.db"
+    return evolved(asyncio.run(run(study(simulated=FAULTY), database)), database)
 
 
 @pytest.mark.parametrize(

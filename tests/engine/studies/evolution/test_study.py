@@ -9,10 +9,8 @@ import pytest
 from tests.engine.studies.evolution.running import _stopping_after, run, study
 from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
-from tidepool import Evolution
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.evolution.inputs import problems_of
@@ -48,22 +46,6 @@ def test_a_gsm8k_file_is_read_as_it_is_and_frozen_into_the_batch(tmp_path: Path)
     answers = {int(entry.answer) for entry in (*kept.training, *kept.validation)}
     assert answers == set(range(3, 33))
     assert not {one.question for one in kept.training} & {one.question for one in kept.validation}
-
-
-@pytest.mark.parametrize(
-    ("settings", "word"),
-    [
-        ({"problems": "missing.jsonl"}, "missing.jsonl"),
-        ({"model": "simulated:solver", "models": ["simulated:solver-small"]}, "write only one"),
-        ({"models": ["simulated:solver", "simulated:solver"]}, "twice"),
-        ({"seed_prompts": ["Solve it.", " "]}, "empty prompt"),
-        ({"weights": {"accuracy": 0, "consistency": 0, "efficiency": 0, "diversity": 0}}, "all 0"),
-    ],
-    ids=str,
-)
-def test_a_mistake_is_told_before_anything_runs(settings: dict[str, Any], word: str, tmp_path: Path) -> None:
-    with pytest.raises((UsageError, ValueError), match=word):
-        freeze(Evolution(**settings), tmp_path / "none.db")
 
 
 # -- what is asked -------------------------------------------------------------------------------------------
@@ -171,16 +153,9 @@ async def test_a_failed_call_is_missing_and_never_wrong(database: Path) -> None:
     assert champion["validation_missing"] == pytest.approx(0.2, abs=0.07)
     readable = (1 - champion["validation_missing"]) * (1 - champion["unclear"])
     assert champion["validation_problems"] == round(300 * readable) and champion["unclear"] > 0
-    questions = [row[0] for row in _held_out(database)]
+    config = load_frozen(query(database, "SELECT config FROM batch")[0][0])
+    questions = [problem.question for problem in problems_of(config).validation]
     assert champion["validation_accuracy"] == pytest.approx(true_accuracy(champion["prompt"], questions), abs=0.09)
-
-
-def _held_out(database: Path) -> list[tuple[str]]:
-    return [(problem.question,) for problem in problems_of(_config(database)).validation]
-
-
-def _config(database: Path) -> Any:
-    return load_frozen(query(database, "SELECT config FROM batch")[0][0])
 
 
 async def test_when_nothing_is_answered_the_batch_fails_and_says_so(database: Path) -> None:

@@ -160,18 +160,6 @@ async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
 # -- config -----------------------------------------------------------------------------------------------
 
 
-def test_the_defaults_are_the_contracts() -> None:
-    settings = config_from({"batch": {"kind": "mutation"}, "mutation": {}}).settings.model_dump()
-    promised = {
-        "target": "simulated:target", "mutator": "simulated:rewriter", "encoder": "hashing", "judge": "simulated:judge",
-        "reward": "similarity", "success": 0.7, "queries": "builtin", "heldout": 0.2, "learner": "bandit", "policy": "",
-        "num_processes": 16, "num_steps": 32, "num_env_steps": 10000, "ppo_epoch": 4, "num_mini_batch": 4,
-        "learning_rate": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip": 0.2, "entropy": 0.01, "episode_length": 5,
-        "use_batching": True, "on_error": "mask",
-    }  # fmt: skip
-    assert {name: settings[name] for name in promised} == promised
-
-
 async def test_a_queries_file_is_taken_in_so_that_a_resume_needs_it_no_more(tmp_path: Path, database: Path) -> None:
     lines = [{"query": f"What is thing number {n}?", "reference": f"It is thing {n} of many."} for n in range(20)]
     file = tmp_path / "own.jsonl"

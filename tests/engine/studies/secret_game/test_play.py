@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from itertools import count, permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,7 @@ import pytest
 from tests.engine.studies.secret_game.table import Table, agents
 from tidepool import SecretGame
 from tidepool.engine.call import Call
-from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Agent, Service
-from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.secret_game.config import Scenario
@@ -278,14 +274,3 @@ async def test_a_model_comparison_gives_every_ordered_pair_the_same_scenarios(ta
                 expected[first, second, 1, scenario["opener_secret"], told] += 1
                 expected[second, first, 2, scenario["partner_secret"], told] += 1
     assert played == expected
-
-
-# -- the config ------------------------------------------------------------------------------------------
-
-
-def test_agents_need_no_secret_where_scenarios_give_one() -> None:
-    bare = [{"name": name, "model": "simulated:guarded"} for name in ("a", "b")]
-    data = {"batch": {"kind": "secret_game"}, "agents": bare}
-    freeze(config_from({**data, "secret_game": {"scenarios": SCENARIOS}}), Path("none.db"))
-    with pytest.raises(UsageError, match="has no secret"):
-        freeze(config_from({**data, "secret_game": {}}), Path("none.db"))

@@ -40,10 +40,8 @@ def test_good_secrets_are_not_doubted(database: Path) -> None:
     ("secret", "doubt"),
     [
         ("time", "people say without meaning a secret"),
-        ("rose", "people say without meaning a secret"),
         ("piece of cake", "people say without meaning a secret"),
         ("42", "short number"),
-        ("1984", "short number"),
         ("zz", "too short"),
         ("Cleopatra", "part of the name"),
         ("marygold", "so much like 'marigold' of 'Ada'"),

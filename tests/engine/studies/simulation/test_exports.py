@@ -9,8 +9,6 @@ import pytest
 from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
 from tidepool import Entity, run_batch
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.simulation.exports import BEHIND, COLUMNS, listed
 
 
@@ -94,16 +92,6 @@ async def test_every_rating_is_a_row_with_its_entity_its_attributes_and_the_judg
 def test_names_in_one_cell_can_be_told_apart(names: list[str], cell: str) -> None:
     assert listed(names) == cell
     assert next(csv.reader([cell], delimiter=";", skipinitialspace=True)) == names
-
-
-@pytest.mark.parametrize("sign", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "＝1", " =1"])
-async def test_no_cell_is_a_formula(database: Path, tmp_path: Path, sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimulatedProvider, "answer", lambda self, call, seed, batch=False: Answer("x", 1, 1, 0.0))
-    people = [Entity(f"{sign.strip()}A", "", {}), Entity("Bob")]
-    await run_batch(panel(people, num_simulations=1, context=f"{sign} context"), database)
-    (path,) = export_batch(database, "last", "csv", tmp_path / "out.csv")
-    for row in read(path):
-        assert not [cell for cell in row if cell.strip()[:1] and cell.strip()[0] in "=+-@＝＋－＠"]
 
 
 async def test_where_the_file_goes(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

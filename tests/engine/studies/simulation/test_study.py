@@ -52,16 +52,6 @@ async def test_each_entity_speaks_in_each_turn_and_the_next_round_goes_on(tmp_pa
         assert [message["wave"] for message in spoken] == list(range(1, 13))
 
 
-async def test_waves_are_positions_whatever_the_service(tmp_path: Path) -> None:
-    talks = []
-    for service in ("live", "auto", "default"):
-        file = tmp_path / f"{service}.db"
-        summary = await run_batch(panel(service=service, num_simulations=6, n_turns=2), file)
-        assert [wave["calls"] for wave in summary["waves"]] == [6, 6, 6, 6]
-        talks.append([(row["speaker"], row["content"]) for row in rows(file, MESSAGES)])
-    assert talks[0] == talks[1] == talks[2]
-
-
 async def test_thoughts_are_stored_apart_and_never_reach_the_others(tmp_path: Path, calls: list[Call]) -> None:
     file = tmp_path / "s.db"
     await run_batch(panel(num_simulations=6, n_turns=2, thoughts=True), file)
@@ -104,23 +94,6 @@ async def test_the_speaking_order_can_be_shuffled_by_the_seed(tmp_path: Path) ->
         openers.append([m["speaker"] for m in rows(file, MESSAGES) if m["wave"] == 1])
     assert openers[0] == openers[1]
     assert set(openers[0]) == {"Ada", "Bob"}
-
-
-async def test_failed_simulations_keep_row_and_error_and_resume_retries_only_them(tmp_path: Path) -> None:
-    file = tmp_path / "s.db"
-    first = await run_batch(panel(num_simulations=40, n_turns=2, simulated={"fatal_rate": 0.1}), file)
-    assert first["status"] == "partial"
-    failed = rows(file, "SELECT * FROM conversations WHERE status = 'failed'")
-    assert len(failed) == first["units"]["failed"] > 0
-    assert all("cannot be answered" in unit["error"] for unit in failed)
-    assert first["statistics"]["missing"]["simulations"] == len(failed)
-    before = {row["id"]: row["text"] for row in rows(file, "SELECT id, text FROM call WHERE status = 'answered'")}
-    second = await resume_batch("last", file, overrides=["providers.simulated.fatal_rate=0"])
-    assert second["status"] == "completed"
-    after = {row["id"]: row["text"] for row in rows(file, "SELECT id, text FROM call")}
-    assert before.items() <= after.items()
-    assert second["calls"]["bought"] == second["calls"]["total"] == 160
-    assert not rows(file, "SELECT * FROM conversations WHERE status <> 'completed'")
 
 
 async def test_entities_without_a_completed_simulation_are_listed_with_their_failures(tmp_path: Path) -> None:

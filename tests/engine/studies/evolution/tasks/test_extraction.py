@@ -18,9 +18,7 @@ LABELS = ("positive", "very positive", "negative")
 
 READ = [
     # reply, expected answer: a number or words, and right
-    ("#### 42", "42"),
     ("3 + 4 = 7, so 7.\n#### 7", "7"),
-    ("#### 1,234,567", "1234567"),
     ("#### $18.00", "18"),
     ("#### −3", "-3"),
     ("#### 3/4", "0.75"),
