@@ -162,6 +162,9 @@ STEADY = (
     World("4 different agents", unlike(4), 200),
     World("4 agents that reveal in half", like(4, 0.5), 200),
     World("4 agents that reveal in 5 %", like(4, 0.05), 200),
+    World("24 scenarios, ordered, 3 agents", like(3), 432, 0.2, 0.0, 0.3, scenarios=24, pairing="ordered"),
+    World("12 scenarios, ordered, 4 agents", like(4), 288, 0.2, 0.0, 0.3, scenarios=12, pairing="ordered"),
+    World("12 scenarios, a fifth easy, 3 agents", like(3, 0.15), 288, 0.2, scenarios=12, leaky=2.0),
     World("40 linked games of 6, a fifth leaky", like(4, 0.1), 240, 0.2, games=40, linked=True, leaky=2.0),
 )
 

@@ -50,7 +50,7 @@ def run(world: World, random: Any) -> Stopping:
     difference = world.rule.difference
     agents = tuple(difference.split(" - ")) if difference else (world.rule.agent,) if world.rule.agent else ()
     bounds = (-1.0, 1.0) if difference else (0.0, 1.0)
-    rounds = game_rounds(schedule, 0, bool(agents))
+    rounds = game_rounds(schedule, bool(agents))
     watched = WatchedGame(schedule, world.rule.outcome, agents, bounds, bool(world.games), rounds)
     rule, talks = StopRule(world.rule, watched), list(_talks(world, schedule, random))
     while rule.next_end is not None and rule.deciding_look is None:

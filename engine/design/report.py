@@ -190,6 +190,8 @@ def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
         heads = [f"{name} {one['unit']}".strip() for name, one in part.items()]
         yield Words(f"{listing(one['words'] for one in part.values())}, by cell", "strong")
         yield table("", (*factors, "n", *heads), rows, left=len(factors))
+        notes = dict.fromkeys(cell["note"] for one in part.values() for cell in one["cells"] if cell.get("note"))
+        yield from (Words(note, "warning") for note in notes)
 
 
 def _counts(outcome: Entry) -> list[str]:

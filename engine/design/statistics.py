@@ -222,6 +222,7 @@ def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:
         "mean": None if mean.mean is None else mean.mean * scale,
         "ci95": _scaled(mean.interval, scale),
         "estimand": mean.estimand,
+        "note": mean.note,
     }
 
 

@@ -240,6 +240,8 @@ class CellMean:
     mean: float | None
     interval: Interval | None
     estimand: str
+    note: str = ""
+    """a warning that it rests on few units"""
 
 
 FIRST_LESS_SECOND = weigh(ContrastSpec((Difference("arm", "first", "second"),)), ARMS, ARMS.cells)
@@ -363,7 +365,10 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
     if not table.outcome.per_talk:
         interval = _cut(of_mean(present.tolist()), table.outcome.bounds)
         return CellMean(cell, len(present), missing, mean, interval, estimand)
-    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present), estimand)
+    units, clusters = _clusters(table, rows, [column])
+    interval, number = _interval(table, rows, present, units, clusters)
+    note = few_clusters(number, units, fewest=0) if units == "entities" or clusters else ""
+    return CellMean(cell, len(present), missing, mean, interval, estimand, note)
 
 
 ALL = slice(None)
@@ -375,18 +380,20 @@ def estimand_of(table: OutcomeTable, rows: Array | slice = ALL, columns: list[in
     return SPEAKS_OF[units]
 
 
-def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> Interval | None:
-    units, clusters = _clusters(table, rows, [column])
+def _interval(
+    table: OutcomeTable, rows: Array, values: Array, units: Units, clusters: list[Array]
+) -> tuple[Interval | None, int]:
+    """And the number of its units."""
     low, high = table.outcome.bounds
     if units == "entities" and table.members is not None:
         parts = parts_of(values, table.members[rows])
-        return interval_over((float(values.sum()), len(values)), parts, table.outcome.bounds)
+        return interval_over((float(values.sum()), len(values)), parts, table.outcome.bounds), len(parts)
     if math.isinf(high - low):
         found = matched(values, clusters, math.inf)
-        return found.interval if found else None
+        return (found.interval, found.clusters) if found else (None, 0)
     spread = Grouped(numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))]).spread(values)
     (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
-    return rate.interval() if rate else None
+    return rate.interval() if rate else None, int(spread.clusters[0])
 
 
 def _cut(contrast: Contrast | None, bounds: Interval) -> Interval | None:

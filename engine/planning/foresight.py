@@ -120,7 +120,8 @@ def _of_batch(config: FrozenConfig) -> Forecast | None:
         if item.outcome in outcomes
     ]
     comparisons += [
-        Comparison(words="two batches, each like this one", outcome=item.outcome, layout=item.layout) for item in widths
+        Comparison(words="two batches, each like this one", outcome=item.outcome, layout=item.layout, alike="matched")
+        for item in widths
     ]
     about = (item for item in outcomes.values() if item.about and item.name in batch.outcomes)
     fewest_last = sorted(about, key=lambda item: -batch.outcomes[item.name].number)

@@ -14,6 +14,7 @@ from itertools import chain, combinations, islice, pairwise
 
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.contrasts import FEWEST_TESTED
 from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
 from tidepool.engine.runtime.stop_rules import (
@@ -116,15 +117,13 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
     bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
     refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)
     scenarios, linked = len(settings_of(config).scenarios), Cast.of(config).linked
-    if settings.decided and 1 < scenarios < schedule.total:
+    if 1 < scenarios < schedule.total:
         raise UsageError(
-            "[stop] cannot decide where scenarios repeat: their conversations are no independent draws of scenarios like these. "
-            "Use half_width, or give each conversation its own scenario.",
-            ("stop", "decided"),
+            "[stop] cannot watch scenarios that repeat: more conversations over the same scenarios say little more about scenarios "
+            "like these. Leave [stop] out, or give each conversation its own scenario.",
+            ("stop",),
         )
-    game = WatchedGame(
-        schedule, settings.outcome, agents, bounds, linked, game_rounds(schedule, scenarios, bool(agents))
-    )
+    game = WatchedGame(schedule, settings.outcome, agents, bounds, linked, game_rounds(schedule, bool(agents)))
     if linked and game.schedule.conversations_in_game(1) == schedule.total:
         message = "[stop] needs several games: memory or kept secrets link all talks of a game, and one game says nothing of others."
         raise UsageError(
@@ -153,14 +152,14 @@ def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
     return (settings.agent,) if settings.agent else ()
 
 
-def game_rounds(schedule: Schedule, scenarios: int, of_agents: bool) -> int:
+def game_rounds(schedule: Schedule, of_agents: bool) -> int:
     """How many rounds make up a block where no game is longer."""
     size = len(schedule.agents)
-    cycle = size - 1 + size % 2 if schedule.pairing == "round_robin" else 1
-    rounds = math.lcm(cycle, scenarios or 1)
-    turned = math.lcm(2 * cycle, scenarios or 1)
-    both_ways = of_agents and schedule.pairing == "round_robin" and schedule.total_rounds >= ENOUGH_BLOCKS * turned
-    return turned if both_ways else rounds
+    if schedule.pairing != "round_robin":
+        return 1
+    cycle = size - 1 + size % 2
+    both_ways = of_agents and schedule.total_rounds >= 2 * ENOUGH_BLOCKS * cycle
+    return 2 * cycle if both_ways else cycle
 
 
 class WatchedGame:
@@ -220,9 +219,9 @@ class WatchedGame:
 
     def known(self) -> ReportEstimate | None:
         sides = self._columns.of_whole_talks()
-        if not len(sides):
-            return None
         clustering = Clustering(sides, linked=self.linked)
+        if not len(sides) or (self.linked and clustering.games < FEWEST_TESTED):
+            return None
         rate = clustering.overall_rate()
         if self._agents:
             grouped = clustering.grouped(sides.agent, len(sides.names))

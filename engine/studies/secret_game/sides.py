@@ -213,10 +213,19 @@ class Clustering:
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
 
     def over_the_run(self) -> dict[str, Any] | None:
-        """The share of sides that reveal, by conversations in the order of the plan, or by games that link them."""
-        ways = self.sides.game if self.linked else self.sides.talk
-        revealed = numpy.bincount(ways, self.sides.revealed) / numpy.maximum(1, numpy.bincount(ways))
-        return over_the_run(revealed[numpy.bincount(ways) > 0], UNIT, 100.0)
+        """The share of sides that reveal, by conversations in the order of the plan, or by games that link them. Of scenarios
+        that repeat, each one's own mean is left out; None where one half of the run lacks a scenario of the other."""
+        ways, values = self.sides.game if self.linked else self.sides.talk, self.sides.revealed.astype(float)
+        if self.by_scenario:
+            scenario, late = self.sides.scenario, ways > numpy.median(ways)
+            if set(scenario[late].tolist()) != set(scenario[~late].tolist()):
+                return None
+            means = numpy.bincount(scenario, values) / numpy.maximum(1, numpy.bincount(scenario))
+            values = values.mean() + values - means[scenario]
+        times = numpy.bincount(ways)
+        revealed = numpy.bincount(ways, values)[times > 0] / times[times > 0]
+        run = over_the_run(revealed, UNIT, 100.0)
+        return run and {**run, **({"estimand": "these agents in these scenarios"} if self.by_scenario else {})}
 
     def overall_rate(self) -> Rate | None:
         """The share of sides that revealed."""

@@ -145,7 +145,7 @@ def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
             rows.append(("" if place else attribute, group["value"], group["entities"], *cells))
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry["groups"]) for _, entry in ranked[:MOST_ATTRIBUTES])
-    yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)
+    yield table(f"what goes with the {measure} (exploratory)", columns, rows, left=2, first=first)
     note = "Intervals leave out one entity at a time, with all its talks; of two entities there is none."
     few = any(entry.get("note") for entry in attributes.values())
     yield Words(note + " Groups of fewer than 24 entities can have too narrow ones." * few, "quiet")

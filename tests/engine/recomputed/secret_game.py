@@ -48,7 +48,10 @@ def recomputed(published: Published) -> dict[str, Any]:
     ranked = sorted(agents, key=lambda name: (-round(agents[name]["score_mean"], 9), name))
     compared = [row for two in combinations(ranked, 2) for row in game.compared(*two)]
     correct(compared)
-    drift = sides.groupby(COLUMN[within])["revealed"].mean()
+    sides["steady"] = revealed = sides["revealed"].astype(float)
+    if game.unit == "scenarios":
+        sides["steady"] = revealed.mean() + revealed - revealed.groupby(sides["scenario"]).transform("mean")
+    drift = sides.groupby(COLUMN[within])["steady"].mean()
     return {
         "agents": agents,
         "overall": game.talk_row(sides),

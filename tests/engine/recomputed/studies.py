@@ -68,7 +68,7 @@ STUDIES = {
     )
     + LINKED,
     "few games": game("games = 4\nrounds = 3\n") + LINKED,
-    "scenarios": game('pairing = "ordered"\nrounds = 12\n') + SCENARIOS + agents(("Ada", "Bob", "Cleo"), secrets={}),
+    "scenarios": game('pairing = "ordered"\nrounds = 24\n') + SCENARIOS + agents(("Ada", "Bob", "Cleo"), secrets={}),
     "simulation": simulation(80),
     "evolution": study(
         "evolution",

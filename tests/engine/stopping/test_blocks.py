@@ -34,7 +34,6 @@ def _frozen(stop: StopWhenSure | None, talks: int = 960, **settings: Any) -> Fro
         (APART, {"talks": 300}, 6),  # too few of those
         (LINE, {"pairing": "ordered"}, 16),
         (LINE, {"pairing": "random"}, 2),
-        (HALF, {"scenarios": SCENARIOS}, 12),  # three rounds × two scenarios
         (LINE, {"mode": "retained", "games": 40}, 24),  # whole games: their talks hang together
         (LINE, {"games": 40}, 6),  # nothing links these
     ],
@@ -76,7 +75,8 @@ def test_a_talk_that_failed_may_have_been_anything() -> None:
     ("stop", "settings", "words"),
     [
         (LINE, {"talks": 50}, "Plan 60 or more"),
-        (LINE, {"scenarios": SCENARIOS}, "cannot decide where scenarios repeat"),
+        (LINE, {"scenarios": SCENARIOS}, "cannot watch scenarios that repeat"),
+        (HALF, {"scenarios": SCENARIOS}, "cannot watch scenarios that repeat"),
         (HALF, {"talks": 90}, "could never stop earlier"),
         (HALF, {"mode": "retained"}, "needs several games"),
         (StopWhenSure(outcome="revealed", agent="Adda", half_width=0.1), {}, "Did you mean 'Ada'"),
