@@ -99,7 +99,7 @@ def claims(planted: Planted, found: dict[str, Any], scenario: Any) -> Iterator[C
         turned = -1 if first > second else 1  # the report names the better one first
         null = _alike(world, places[first], places[second])
         yield Claim(
-            f"{comparison['estimand']}: {comparison['measure'].split()[0]}",
+            f"{comparison['question']}: {comparison['measure'].split()[0]}",
             f"{min(first, second)}-{max(first, second)} {comparison['measure']}",
             turned * comparison["difference"],
             ends and (min(turned * end for end in ends), max(turned * end for end in ends)),

@@ -340,7 +340,7 @@ class Meetings(Planted):
         revealed = _sides(random, match.talks, match.correlation) < rates.reshape(-1, 2)
         rows = analyse_sides(self._sides(revealed))["comparisons"]
         wanted = (HEAD if match.head else THIRD, "revealed %", {"A", "B"})
-        (row,) = (one for one in rows if (one["estimand"], one["measure"], set(one["agents"])) == wanted)
+        (row,) = (one for one in rows if (one["question"], one["measure"], set(one["agents"])) == wanted)
         return float(row["p_value_holm"])
 
 

@@ -47,8 +47,9 @@ def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[st
     try:
         results = results_of(batch)
         statistics = results.statistics(connection, dict(batch), config)
+        statistics |= stopping_statistics(connection, batch["number"])
         _name_estimands(statistics, results.estimand(statistics) if statistics else "")
-        return {**statistics, **stopping_statistics(connection, batch["number"])}
+        return statistics
     except (AttributeError, LookupError, TypeError, ValueError):
         # It may be a stranger's config, which does not hold what it should: checking it says so in words.
         from tidepool.engine.config.freezing import load_frozen
@@ -61,7 +62,7 @@ def _name_estimands(node: Any, estimand: str) -> None:
     """Says beside each interval what it is about."""
     if isinstance(node, dict):
         estimand = node.get("estimand", estimand)
-        if any(key.endswith("ci95") for key in node):
+        if any(key.endswith("ci95") or key == "interval" for key in node):
             node.setdefault("estimand", estimand)
     for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         _name_estimands(inner, estimand)

@@ -82,7 +82,7 @@ class _ComparedSides:
             found = [(THIRD, *self._against_third(first, third, arms, values, bounds))]
             if measure != OBTAINED:  # what the one obtained the other revealed
                 found.append((HEAD, *self._head_to_head(own[met], values, bounds)))
-            for estimand, gap, sides in found:
+            for question, gap, sides in found:
                 if gap is None:
                     continue
                 # Few clusters know so little that their interval would pass what is possible.
@@ -91,7 +91,7 @@ class _ComparedSides:
                 yield {
                     "agents": (first, second),
                     "measure": measure,
-                    "estimand": estimand,
+                    "question": question,
                     "sides": sides,
                     "clusters": gap.clusters,
                     "difference": scale * gap.difference,

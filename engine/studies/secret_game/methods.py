@@ -180,7 +180,7 @@ def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
         yield f"{DESCRIBE} {facts['speaks_of']}; their clusters are {clusters}."
     yield RATES
     if comparisons := statistics.get("comparisons"):
-        yield from (words for name, words in QUESTIONS.items() if any(row["estimand"] == name for row in comparisons))
+        yield from (words for name, words in QUESTIONS.items() if any(row["question"] == name for row in comparisons))
         yield from (words for name, words in ESTIMATORS.items() if any(row["method"] == name for row in comparisons))
         if len(statistics["agents"]) > MOST_COMPARED:
             yield BEST

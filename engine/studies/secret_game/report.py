@@ -187,7 +187,7 @@ def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
         [
             row["measure"].removesuffix(" %"),
             " − ".join(row["agents"]),
-            row["estimand"].removeprefix("against "),
+            row["question"].removeprefix("against "),
             "/".join(f"{sides:,}" for sides in dict.fromkeys(row["sides"])),
             Estimate(row["difference"], _ends(row["difference_ci95"]), 2, signed=True),
             *(PValue(row[name]) for name in tests),
@@ -198,7 +198,7 @@ def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
     title = "agents under equal conditions, exploratory (of rates in points)"
     yield table(title, columns, rows, left=3, first=MOST_COMPARISONS)
     notes = [
-        words for question, words in QUESTIONS.items() if any(row["estimand"].endswith(question) for row in comparisons)
+        words for question, words in QUESTIONS.items() if any(row["question"].endswith(question) for row in comparisons)
     ]
     yield Words(" ".join([*notes, *(["Holm's correction is over all of them."] if tests else [])]), "quiet")
 

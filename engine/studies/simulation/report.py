@@ -93,6 +93,8 @@ def _ratings(judged: Row | None) -> Iterator[Block]:
     note = f"{judged['given']:,} ratings from {low:g} to {high:g}, {judged['missing']:,} missing"
     yield Words(judged["question"], "strong")
     yield Headline("mean rating", _mean(judged, RATING), note)
+    if judged["ci95"]:
+        yield Words(f"The 95 % interval describes {judged.get('estimand', 'entities like these')}.", "quiet")
     if warning := judged.get("note"):
         yield Words(warning, "warning")
     if given := judged["distribution"]:

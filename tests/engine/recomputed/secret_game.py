@@ -145,10 +145,10 @@ class Game:
                 gaps, clusters = ours[column].astype(float) - theirs[column].astype(float), ours["cluster"]
                 own = None if self.unit == "talks" else clusters
                 found["head to head"] = paired(gaps, self.unit, own, bounds[1] - bounds[0], ours["opener"])
-            for estimand, contrast in found.items():
+            for question, contrast in found.items():
                 if contrast is not None:
-                    number = [len(ours)] * 2 if estimand == "head to head" else arms
-                    names = {"agents": list(two), "measure": measure, "estimand": estimand, "sides": number}
+                    number = [len(ours)] * 2 if question == "head to head" else arms
+                    names = {"agents": list(two), "measure": measure, "question": question, "sides": number}
                     yield names | contrast.row(scale, bounds[1] - bounds[0]) | {"clusters": contrast.clusters}
 
     def apart(self, rows: pandas.DataFrame, column: str, first: str, bounds: Interval) -> Contrast | None:
