@@ -20,7 +20,7 @@ from tidepool.engine.inference.contrasts import (
     stratified,
 )
 from tidepool.engine.inference.grouped import numpy
-from tidepool.engine.inference.intervals import UNIT, in_percent
+from tidepool.engine.inference.intervals import UNIT, in_percent, share_interval
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import (
@@ -62,7 +62,7 @@ from tidepool.engine.studies.evolution.statistics import (
     RandomSearch,
     evolution_statistics,
 )
-from tidepool.engine.studies.evolution.tasks.task import FORM
+from tidepool.engine.studies.evolution.tasks.task import FORM, AnswerTask
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents
@@ -400,10 +400,31 @@ def _size(settings: Mapping[str, Any], split: str) -> int:
 
 
 MEASURED = {
-    "line": "Of 200 replies of an outside author that follow the form, 185 were read, 180 of them correctly (97 %); the others are unclear.",
-    "any": "Of 120 free replies of an outside author, 102 were read, 80 of them correctly (78 %); the others are unclear.",
+    "line": {
+        "number": (120, 109, 108, 7),
+        "choice": (35, 34, 33, 1),
+        "label": (25, 23, 23, 2),
+        "text": (20, 19, 16, 1),
+    },
+    "any": {"number": (84, 80, 60, 4), "choice": (13, 13, 12, 0), "label": (9, 9, 8, 0), "text": (14, 0, 0, 2)},
 }
-"""docs/tasks.md; `test_replies_of_an_outside_author_are_read_as_published` holds the figures"""
+"""replies of an outside author by form and answer: all, read, read correctly, and unclear because they give no answer (docs/tasks.md;
+`test_replies_of_outside_authors_are_read_as_published` holds the figures)"""
+BEFORE = (107, 114)
+"""read correctly of what was read, of the first author's replies in the form, before rules were changed because of them"""
+EXPECTED = {"number": "a number", "choice": "an option", "label": "a label", "text": "free text"}
+
+
+def _measured(form: str, kind: str) -> str:
+    replies, read, correctly, silent = MEASURED[form][kind]
+    accuracy = f", {correctly:,} of them correctly ({_with_wilson(correctly, read)})" if read else ""
+    unclear = f"; {silent:,} of the {replies - read:,} unclear ones give no answer" if replies > read else ""
+    return f"Of an outside author's {replies:,} replies with {EXPECTED[kind]} as answer, {read:,} were read{accuracy}{unclear}."
+
+
+def _with_wilson(successes: int, trials: int) -> str:
+    low, high = share_interval(successes, trials)
+    return f"{100 * successes / trials:.1f} %, 95 % interval {100 * low:.1f} to {100 * high:.1f} %"
 
 
 def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -421,7 +442,14 @@ def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
         return
     if settings.get("answer_form") == "line":
         yield f'Every message ended with a sentence that asks for the form: "{FORM}…". Only a marked answer was read.'
-    yield MEASURED["line" if settings.get("answer_form") == "line" else "any"]
+    form = "line" if settings.get("answer_form") == "line" else "any"
+    reader, problems = AnswerTask(task or "auto"), (settings.get("frozen") or {}).get("validation") or [{"answer": "1"}]
+    yield from (_measured(form, kind) for kind in sorted({reader.kind(problem["answer"]) for problem in problems}))
+    if form == "line":
+        yield (
+            f"Of another author's {BEFORE[1]} that were read, with answers of all kinds, {BEFORE[0]} were read correctly before rules "
+            f"were changed because of them ({_with_wilson(*BEFORE)})."
+        )
     if task in ("choice", "label"):
         yield f"A reply was right where the {'option' if task == 'choice' else 'label'} that it commits to was the expected one."
     else:
