@@ -17,12 +17,13 @@ from tidepool.engine.inference.contrasts import (
     TOO_FEW_PAIRS,
     Contrast,
     few_clusters,
+    reversible_in_words,
     stratified,
 )
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, in_percent, share_interval
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
-from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.inference.significance import pairwise, withhold_reversible
 from tidepool.engine.reports.blocks import (
     BONETT_PRICE,
     DESCRIBE,
@@ -44,15 +45,17 @@ from tidepool.engine.reports.blocks import (
     tested,
     text_of,
 )
-from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
+from tidepool.engine.reports.seeds import BAND, RunRead, Runs, Score, blocks_over_seeds, groups_of, seed_differences
 from tidepool.engine.studies.evolution.genome import QUESTION
 from tidepool.engine.studies.evolution.records import (
     ACCURACY,
     RESULT,
     ROLES,
     VALIDATION,
+    HeldOutScores,
     Scores,
     by_problem_contrast,
+    compared_scores,
     counted_reasons,
 )
 from tidepool.engine.studies.evolution.statistics import (
@@ -160,8 +163,10 @@ class EvolutionResults(Results):
         }
         if stats.champion and stats.baseline:
             data["champion, held out"] = _held_out(stats.champion)
+            data["champion, unclear"] = _share(stats.champion.unclear)
             data["best seed, held out"] = _held_out(stats.baseline)
-        return {**data, "p (Holm)": PValue(stats.p_value_holm), "stopped by": stats.stopped_by or "–"}
+        p_value = None if _reversible(stats) else stats.p_value_holm
+        return {**data, "p (Holm)": PValue(p_value), "stopped by": stats.stopped_by or "–"}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
@@ -169,7 +174,9 @@ class EvolutionResults(Results):
         if len(groups) < len(batches):
             return seed_differences(groups, RUNS)
         judged = [finding(connection, batch["number"], VALIDATION) for batch in batches]
-        return pairwise([batch["id"] for batch in batches], judged, _compared, "held-out accuracy of the champion")
+        rows = pairwise([batch["id"] for batch in batches], judged, _compared, "held-out accuracy of the champion")
+        withhold_reversible(rows)
+        return rows
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
         """Of several seeds."""
@@ -262,10 +269,13 @@ def _judgement(stats: EvolutionStatistics | RandomSearch) -> str:
     chance = tested(stats.p_value, stats.p_value_holm)
     if stats.better:
         return f"the champion is {'better' if stats.better == CHAMPION else 'worse'}, {chance}"
-    if stats.p_value_holm > SIGNIFICANT or not stats.difference_bounds:
-        return f"not distinguishable, {chance}"
-    ends = " to ".join(f"{100 * bound:+.1f}" for bound in stats.difference_bounds)
-    return f"no verdict, since unclear replies could reverse it ({ends} points), {chance}"
+    if _reversible(stats) and stats.difference_bounds:
+        return f"{reversible_in_words(stats.difference_bounds)}, {chance}"
+    return f"not distinguishable, {chance}"
+
+
+def _reversible(stats: EvolutionStatistics | RandomSearch) -> bool:
+    return not stats.better and stats.p_value_holm is not None and stats.p_value_holm <= SIGNIFICANT
 
 
 def _finalists(stats: EvolutionStatistics, finalists: Mapping[str, Portrait]) -> Iterator[Block]:
@@ -465,9 +475,15 @@ def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
 # -- several batches ---------------------------------------------------------------------------------------------
 
 
-def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
+def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tuple[str, Score]]:
+    """A prompt that shares no answered problem with the champion is left out."""
     stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
-    return {name: row["validation_accuracy"] for name in ROLES if (row := stored.get(name))}
+    for name in ROLES:
+        row = stored.get(name) or {}
+        test = {CHAMPION: {}, "baseline": stored}.get(name, row)
+        if row.get("validation_accuracy") is not None and test.get("pairs") != 0:
+            lead = (test["difference"], *test["difference_bounds"]) if test else None
+            yield name, Score(row["validation_accuracy"], row["accuracy_bounds"], lead)
 
 
 def _judged_by(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
@@ -475,10 +491,10 @@ def _judged_by(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[
     return frozenset(filter(None, (judged.get("problems"),)))
 
 
-def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
+def _of_run(statistics: Mapping[str, Any]) -> RunRead:
     run = EvolutionStatistics.from_json(statistics)
-    accuracy = run.champion.validation_accuracy if run.champion else None
-    return accuracy, {row.generation: row.best for row in run.generations}
+    accuracy, unclear = (run.champion.validation_accuracy, run.champion.unclear) if run.champion else (None, None)
+    return RunRead(accuracy, {row.generation: row.best for row in run.generations}, run.most_fitness or 1.0, unclear)
 
 
 RUNS = Runs(
@@ -506,22 +522,28 @@ RUNS = Runs(
 def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None) -> dict[str, Any] | None:
     if first is None or second is None:
         return None
-    scores: tuple[Scores, Scores] = (first["champion"], second["champion"])
+    ours, theirs = (HeldOutScores(**judged[CHAMPION]) for judged in (first, second))
     paired = first["problems"] == second["problems"]
-    answered = [[value for value in values if value is not None] for values in scores]
-    contrast = by_problem_contrast(*scores) if paired else _two_samples(*answered)
+    contrast = compared_scores(ours, theirs, by_problem_contrast if paired else _two_samples)
     if contrast is None:
         return None
+    answered = [len(_answered(one.known)) for one in (ours, theirs)]
     return {
         "paired": paired,
-        "problems": contrast.clusters if paired else list(map(len, answered)),
+        "problems": contrast.known.clusters if paired else answered,
         **contrast.as_json(),
+        "scale": RUNS.scale,
         "estimand": ESTIMAND,
-        "note": few_clusters(contrast.clusters if paired else min(map(len, answered)), "problems"),
+        "note": few_clusters(contrast.known.clusters if paired else min(answered), "problems"),
     }
 
 
-def _two_samples(first: Sequence[float], second: Sequence[float]) -> Contrast | None:
+def _answered(scores: Scores) -> list[float]:
+    return [score for score in scores if score is not None]
+
+
+def _two_samples(*scores: Scores) -> Contrast | None:
+    first, second = map(_answered, scores)
     values = numpy.array([*first, *second])
     contrast = stratified(numpy.arange(len(values)) < len(first), values, numpy.zeros(len(values), dtype=int))
     tested = min(len(first), len(second)) >= FEWEST_TESTED

@@ -126,6 +126,8 @@ class EvolutionStatistics(Statistics):
     marked_by: str | None
     """what gave each reply a score from 0 to 1, of which accuracies are means: a judge's model or a scorer; None: replies
     are right or wrong"""
+    most_fitness: float | None
+    """that the weights allow"""
 
 
 def evolution_statistics(
@@ -141,6 +143,7 @@ def evolution_statistics(
         "generations": generations,
         **stored,
         "genomes": dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True)),
+        "most_fitness": sum(settings["weights"].values()),
         "marked_by": f"scorer {settings['scorer']}" if settings.get("scorer") else judged,
     }
     return EvolutionStatistics.from_json(data)
