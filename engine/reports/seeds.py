@@ -265,7 +265,7 @@ def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[
         against = f"{first} against {runs.baselines.get(second, second)}, {counted(len(row['seeds']), 'seed')}"
         yield Words(f"{against}: {gap}, {row['verdict']}", "warning" if row["verdict"].startswith("worse") else "plain")
     yield Words(
-        f"Comparisons are taken seed by seed: Student's 95 % intervals and tests, with Holm's correction over all of "
+        f"Comparisons are exploratory and taken seed by seed: Student's 95 % intervals and tests, with Holm's correction over all of "
         f"these differences. A verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
         "quiet",
     )

@@ -12,6 +12,7 @@ from tidepool.engine.branching.results import results_of, results_shown
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
 from tidepool.engine.reports.blocks import (
+    ONE_FAMILY,
     Block,
     Estimate,
     Figure,
@@ -90,8 +91,9 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
     if len(kinds) == 1 and (own_blocks := results_shown(batches[0]).compared(batches, differences)):
         return [*blocks, *own_blocks]
     ids = [batch["batch_id"] for batch in batches]
+    family = [Words(ONE_FAMILY, "quiet")] if differences else []
     extra_blocks = (Words(_format_difference(difference, ids)) for difference in differences)
-    return [*blocks, *_figures(batches), *extra_blocks]
+    return [*blocks, *_figures(batches), *family, *extra_blocks]
 
 
 def _simulated(batches: Summaries) -> Iterator[str]:

@@ -101,6 +101,7 @@ async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.Capt
     assert ["strategy", "genetic", "random", "reflective"] in [line.split() for line in shown.splitlines()]
     assert ["champion,", "unclear"] in [line.split()[:2] for line in shown.splitlines()]
     words = " ".join(shown.split())
+    assert words.count("exploratory") == 1
     assert (
         f"#1 − #2, held-out accuracy of the champion: {100 * fmean(gaps):+.0f} points (" in words
         and "(two samples)" in words
@@ -126,7 +127,7 @@ async def test_over_seeds_a_champion_gains_what_its_own_report_says_and_means_st
     bands = [band for one in blocks if isinstance(one, Figure) for series in one.series for band in series.intervals]
     assert all(high <= (100 if high > 1.5 else 1) for band in bands if band for high in band[1:])
     told = " ".join(one.text for one in blocks if isinstance(one, Words))
-    assert " points" in told
+    assert told.count("exploratory") == 1 and " points" in told
 
 
 @pytest.mark.parametrize(("low", "verdict"), [(0.45, "better"), (0.28, "no verdict, since unclear")])
