@@ -227,7 +227,7 @@ def _graded(first: int, problems: int, middles: tuple[float, float], tables: int
     for table in scores.tolist():
         replies = [[[Verdict("", True, score=score)] for score in one] for one in zip(*table, strict=True)]
         held.append(_holds(held_out(replies[0]).ci95, truth[0]))
-        gain = compare(*replies)
+        (gain,) = compare(replies[0], replies[1:])
         gained.append(_holds(gain["difference_ci95"], 0.0 if middles[0] == middles[1] else truth[0] - truth[1]))
         chances.append(gain["p_value"])
     null = middles[0] == middles[1]

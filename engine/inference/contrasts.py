@@ -8,11 +8,11 @@ from zero; whole runs have a verdict only with enough seeds.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidepool.engine.inference.distributions import normal_tail, student_tail
 from tidepool.engine.inference.grouped import Array, Grouped, counted, distinct_number, numbered, numpy, pair_codes
@@ -287,19 +287,34 @@ SEEDS_FOR_A_VERDICT = 8
 SIGNIFICANT = 0.05
 
 
-def paired_by_seed(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[dict[int, float], Contrast] | None:
-    """First less second, seed by seed, and what whole runs say by that; None where they share no seed.
+def of_runs(differences: Sequence[float]) -> Contrast | None:
+    """What whole runs say by their differences. With enough of them there is a test; with fewer, an interval and no verdict."""
+    contrast = matched(numpy.array(differences))
+    if contrast is None or contrast.clusters >= SEEDS_FOR_A_VERDICT:
+        return contrast
+    return replace(contrast, p_value=None, interval=contrast.interval if contrast.clusters > 1 else None)
 
-    With enough seeds there is a test; with fewer, an interval and no verdict.
-    """
-    gaps = {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
-    if not gaps:
-        return None
-    contrast = matched(numpy.array(list(gaps.values())))
-    assert contrast is not None
-    if len(gaps) == 1:
-        contrast = replace(contrast, interval=None)
-    return gaps, contrast if len(gaps) >= SEEDS_FOR_A_VERDICT else replace(contrast, p_value=None)
+
+class BoundedContrast(NamedTuple):
+    """A contrast of the values that are known, and two with all unclear ones: as bad as can be for the first arm, and as good."""
+
+    known: Contrast
+    lowest: Contrast
+    highest: Contrast
+
+    @property
+    def p_value(self) -> float | None:
+        """The largest that unclear values allow: 1 where they could turn the sign."""
+        against = self.lowest if self.known.difference > 0 else self.highest
+        if self.known.p_value is None:
+            return None
+        if against.p_value is None or against.difference * self.known.difference <= 0:
+            return 1.0
+        return max(self.known.p_value, against.p_value)
+
+    def as_json(self) -> dict[str, Any]:
+        bounds = [self.lowest.difference, self.highest.difference]
+        return {**self.known.as_json(), "difference_bounds": bounds, "p_value_bounded": self.p_value}
 
 
 def compared_in_words(p_value: float | None, difference: float) -> str:
@@ -312,11 +327,17 @@ def compared_in_words(p_value: float | None, difference: float) -> str:
     return f"{'better' if difference > 0 else 'worse'} ({message})"
 
 
-def seeds_in_words(contrast: Contrast, p_value: float | None) -> str:
-    """What runs paired by seed allow to be said; `p_value` is that of the contrast, or corrected for several."""
-    number, more = contrast.clusters, SEEDS_FOR_A_VERDICT - contrast.clusters
+def reversible_in_words(bounds: Interval) -> str:
+    """Of shares: their difference with all unclear replies against what was found, and for it."""
+    ends = " to ".join(f"{100 * end:+.1f}" for end in bounds)
+    return f"no verdict, since unclear replies could reverse it ({ends} points)"
+
+
+def seeds_in_words(number: int, difference: float, p_value: float | None) -> str:
+    """What so many runs paired by seed allow to be said; `p_value` may be corrected for several."""
+    more = SEEDS_FOR_A_VERDICT - number
     if more <= 0:
-        return compared_in_words(p_value, contrast.difference)
+        return compared_in_words(p_value, difference)
     return (
         f"no verdict from {number} seed{'s' * (number > 1)}: {more} more of each {'are' if more > 1 else 'is'} needed"
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, TypeVar
 
+from tidepool.engine.inference.contrasts import SIGNIFICANT, reversible_in_words
 from tidepool.engine.inference.distributions import chi_squared_tail, student_tail
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import student_interval
@@ -113,3 +114,11 @@ def pairwise(
         {"batches": batches, "measure": measure, **result, "p_value_holm": p_value}
         for (batches, result), p_value in zip(pairs, adjusted, strict=True)
     ]
+
+
+def withhold_reversible(rows: Sequence[dict[str, Any]]) -> None:
+    """Takes the p-values of a family, as `BoundedContrast` gives them, from differences that unclear replies could reverse."""
+    for row, bounded in zip(rows, corrected([row.pop("p_value_bounded") for row in rows]), strict=True):
+        if bounded is not None and row["p_value_holm"] <= SIGNIFICANT < bounded:
+            verdict = reversible_in_words(row["difference_bounds"])
+            row |= {"p_value": None, "p_value_holm": None, "verdict": verdict}

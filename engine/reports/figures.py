@@ -179,11 +179,11 @@ Row = tuple[str, float, tuple[float, float] | None]
 """a label, a difference, its interval"""
 
 
-def scaled_gap(gap: Mapping[str, Any], by: float) -> tuple[float, tuple[float, float] | None]:
-    """A difference and its interval; where `by` is below zero, the second less the first."""
-    bounds = gap["difference_ci95"]
-    low, high = sorted(by * end for end in bounds) if bounds else (0.0, 0.0)
-    return by * gap["difference"], (low, high) if bounds else None
+def difference_of(row: Mapping[str, Any], scale: float, digits: int) -> Estimate:
+    """A difference and its interval; of shares, which 100 makes per cent, in points."""
+    ends = row["difference_ci95"]
+    interval = (scale * ends[0], scale * ends[1]) if ends else None
+    return Estimate(scale * row["difference"], interval, digits, " points" if scale == 100 else "", signed=True)
 
 
 def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:

@@ -5,19 +5,22 @@ back the same problems or queries; where they did not, the report says so."""
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
-from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, Contrast, of_mean, paired_by_seed, seeds_in_words
+from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, BoundedContrast, of_mean, of_runs, seeds_in_words
 from tidepool.engine.inference.effects import SPEAKS_OF
-from tidepool.engine.inference.significance import corrected
+from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.significance import corrected, withhold_reversible
 from tidepool.engine.reports.blocks import (
     Block,
     Cell,
     Estimate,
     Figure,
+    Number,
     Series,
     Words,
     counted,
@@ -26,7 +29,7 @@ from tidepool.engine.reports.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.reports.figures import scaled_gap
+from tidepool.engine.reports.figures import difference_of
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 
@@ -34,6 +37,36 @@ from tidepool.engine.reports.figures import scaled_gap
 FLATTERED = "no verdict: it was picked on what was held out, which flatters it"
 MOST_DIFFERENCES = 3
 """settings by which groups are named; where more differ, the names of the batches are shorter"""
+
+
+Bounded = tuple[float, float, float]
+"""a difference, and its bounds: with all unclear replies against it, and for it"""
+
+
+class Score(NamedTuple):
+    """What a contender of a run came to on what was held out."""
+
+    mean: float
+    bounds: Interval | None = None
+    """if all unclear replies were wrong, or right; None: none is unclear"""
+    lead: Bounded | None = None
+    """of the main contender over this one, if the run has taken it pair by pair"""
+
+    def less(self, other: "Score") -> Bounded:
+        (low, high), (lowest, highest) = (one.bounds or (one.mean, one.mean) for one in (self, other))
+        return self.mean - other.mean, low - highest, high - lowest
+
+
+class RunRead(NamedTuple):
+    """A run by its statistics."""
+
+    worth: float | None
+    curve: Mapping[int, float]
+    """by x"""
+    most: float = 1.0
+    """of the curve, which begins at 0"""
+    unclear: float | None = None
+    """share of unclear replies"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +87,15 @@ class Runs:
     """without its series: one a group, of what `read` finds"""
     called_by: str
     """the setting that names a group that is alone, and what is compared: a learner, a strategy"""
-    values: Callable[[sqlite3.Connection, sqlite3.Row], Mapping[str, float | None]]
-    """what each contender of a run came to, on what was held out"""
+    values: Callable[[sqlite3.Connection, sqlite3.Row], Iterable[tuple[str, Score]]]
+    """of each contender of a run"""
     held_out: Callable[[sqlite3.Connection, sqlite3.Row], frozenset[str]]
     """the fingerprints of what that was"""
-    read: Callable[[Mapping[str, Any]], tuple[float | None, Mapping[int, float]]]
-    """what a run is worth by its statistics, and its curve by x"""
+    read: Callable[[Mapping[str, Any]], RunRead]
     baselines: Mapping[str, str] = field(default_factory=dict)
     """names of contenders in words"""
     scale: float = 1.0
-    """100 makes per cent of shares"""
+    """100 makes per cent of shares; unscaled, no value is below 0 or above 1"""
     digits: int = 3
     flattered: tuple[str, ...] = ()
     """contenders that were picked on what was held out, by each run anew: that they are better is no news"""
@@ -80,7 +112,7 @@ class Group:
     settings: Mapping[str, Any]
     name: str
     batches: list[str] = field(default_factory=list)
-    values: dict[str, dict[int, float]] = field(default_factory=dict)
+    values: dict[str, dict[int, Score]] = field(default_factory=dict)
     """by contender and seed"""
     held_out: dict[int, frozenset[str]] = field(default_factory=dict)
     """by seed"""
@@ -95,9 +127,8 @@ def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], ru
         group = groups.setdefault(key, Group(settings, batch["name"]))
         group.batches.append(batch["id"])
         group.held_out[batch["seed"]] = runs.held_out(connection, batch)
-        for name, value in runs.values(connection, batch).items():
-            if value is not None:
-                group.values.setdefault(name, {})[batch["seed"]] = value
+        for name, score in runs.values(connection, batch):
+            group.values.setdefault(name, {})[batch["seed"]] = score
     return list(groups.values())
 
 
@@ -122,32 +153,42 @@ def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]
         if name not in (runs.main, group.settings.get(runs.called_by))
     ]
     family += [(one, other, first, second, runs.main) for (one, first), (other, second) in combinations(labelled, 2)]
-    return list(_compared(family, runs))
+    return _compared(family, runs)
 
 
-def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> Iterator[dict[str, Any]]:
-    pairs: list[tuple[dict[str, Any], Contrast]] = []
+def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     for label, rival, first, second, against in family:
-        if paired := paired_by_seed(first.values.get(runs.main, {}), second.values.get(against, {})):
-            gaps, contrast = paired
-            if against in runs.flattered and contrast.difference < 0:
-                contrast = replace(contrast, p_value=None)
-            row = {
+        ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
+        gaps = {
+            seed: (theirs[seed].lead if first is second else None) or ours[seed].less(theirs[seed])
+            for seed in sorted(ours.keys() & theirs.keys())
+        }
+        known, lowest, highest = (of_runs([gap[end] for gap in gaps.values()]) for end in range(3))
+        if not known or not lowest or not highest:
+            continue
+        if against in runs.flattered and known.difference < 0:
+            known = replace(known, p_value=None)
+        rows.append(
+            {
                 "measure": runs.measure,
                 "groups": [label, rival],
                 "batches": [first.batches, second.batches],
                 "same_held_out": all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in gaps),
                 "paired": True,
                 "seeds": list(gaps),
-                "by_seed": list(gaps.values()),
+                "by_seed": [gap for gap, *_ in gaps.values()],
+                **BoundedContrast(known, lowest, highest).as_json(),
+                "seeds_missing": max(0, SEEDS_FOR_A_VERDICT - known.clusters),
+                "estimand": SPEAKS_OF["replicates"],
             }
-            pairs.append((row, contrast))
-    adjusted = corrected([contrast.p_value for _, contrast in pairs])
-    for (row, contrast), p_value in zip(pairs, adjusted, strict=True):
-        missing = max(0, SEEDS_FOR_A_VERDICT - contrast.clusters)
-        verdict = FLATTERED if p_value is None and not missing else seeds_in_words(contrast, p_value)
-        row |= {**contrast.as_json(), "p_value_holm": p_value, "seeds_missing": missing, "verdict": verdict}
-        yield {**row, "estimand": SPEAKS_OF["replicates"], "note": verdict if p_value is None else ""}
+        )
+    for row, p_value in zip(rows, corrected([row["p_value"] for row in rows]), strict=True):
+        flattered = p_value is None and not row["seeds_missing"]
+        verdict = FLATTERED if flattered else seeds_in_words(len(row["seeds"]), row["difference"], p_value)
+        row |= {"p_value_holm": p_value, "verdict": verdict}
+    withhold_reversible(rows)
+    return [{**row, "note": row["verdict"] if row["p_value"] is None else ""} for row in rows]
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
@@ -158,7 +199,7 @@ def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-BAND = "Means over seeds; the bands are Student's 95 % intervals over seeds."
+BAND = "Means over seeds; the bands are Student's 95 % intervals over seeds, cut at the ends of the scale."
 
 
 def blocks_over_seeds(
@@ -171,33 +212,25 @@ def blocks_over_seeds(
     members = {gap["groups"][0]: gap["batches"][0] for gap in differences}
     members |= {gap["groups"][1]: gap["batches"][1] for gap in differences if gap["batches"][0] != gap["batches"][1]}
     groups = {label: dict(by_batch[batch] for batch in ids) for label, ids in members.items()}
-    worth = {label: {seed: value for seed, (value, _) in group.items()} for label, group in groups.items()}
-    curves = [_curve(label, [curve for _, curve in group.values()]) for label, group in groups.items()]
+    curves = [_curve(label, list(group.values())) for label, group in groups.items()]
     figure = replace(runs.curves, series=tuple(filter(None, curves)))
-    return seed_blocks(worth, differences, runs, [figure] if figure.series else [])
-
-
-def seed_blocks(
-    groups: Mapping[str, Mapping[int, float | None]],
-    differences: Sequence[Mapping[str, Any]],
-    runs: Runs,
-    curves: Sequence[Block] = (),
-) -> list[Block]:
-    """`groups` have values by seed."""
     same = all(gap.get("same_held_out", True) for gap in differences)
-    return [*_held_out(groups, runs, same), *curves, *_verdicts(differences, runs)]
+    return [*_held_out(groups, runs, same), *([figure] if figure.series else []), *_verdicts(differences, runs)]
 
 
-def _held_out(groups: Mapping[str, Mapping[int, float | None]], runs: Runs, same: bool) -> Iterator[Block]:
+def _held_out(groups: Mapping[str, Mapping[int, RunRead]], runs: Runs, same: bool) -> Iterator[Block]:
     rows: list[tuple[Cell, ...]] = []
     shown: dict[tuple[str, int | None], Estimate] = {}
-    for label, values in groups.items():
-        scaled = {seed: value * runs.scale for seed, value in sorted(values.items()) if value is not None}
-        mean = mean_over_seeds(list(scaled.values()), runs.digits)
-        rows.append((label, len(scaled), mean))
+    for label, group in groups.items():
+        scaled = {seed: run.worth * runs.scale for seed, run in sorted(group.items()) if run.worth is not None}
+        mean = mean_over_seeds(list(scaled.values()), (0.0, runs.scale), runs.digits)
+        unclear = [100 * run.unclear for run in group.values() if run.unclear is not None]
+        rows.append((label, len(scaled), mean, Number(fmean(unclear) if unclear else None, 1, " %")))
         shown[label, None] = mean
         shown |= {(label, seed): Estimate(value) for seed, value in scaled.items()}
-    yield table(runs.title, ("who", "seeds", f"{runs.unit} (95 %)"), rows)
+    shares = any(run.unclear is not None for group in groups.values() for run in group.values())
+    columns = ("who", "seeds", f"{runs.unit} (95 %)", "unclear")[: 4 if shares else 3]
+    yield table(runs.title, columns, [row[: len(columns)] for row in rows])
     shared = (
         f"Runs of one seed held back the same {runs.noun}."
         if same
@@ -212,15 +245,17 @@ def _held_out(groups: Mapping[str, Mapping[int, float | None]], runs: Runs, same
     )
 
 
-def mean_over_seeds(values: Sequence[float], digits: int = 3) -> Estimate:
-    contrast = of_mean(values)
-    return Estimate(sum(values) / len(values) if values else None, contrast.interval if contrast else None, digits)
+def mean_over_seeds(values: Sequence[float], bounds: Interval, digits: int = 3) -> Estimate:
+    """With Student's interval, cut at the bounds of the scale."""
+    ends = contrast.interval if (contrast := of_mean(values)) else None
+    interval = ends and (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
+    return Estimate(fmean(values) if values else None, interval, digits)
 
 
-def _curve(label: str, runs: Sequence[Mapping[int, float]]) -> Series | None:
+def _curve(label: str, runs: Sequence[RunRead]) -> Series | None:
     """As far as every run has come."""
-    shared = sorted(set.intersection(*map(set, runs)))
-    means = [mean_over_seeds([run[x] for run in runs]) for x in shared]
+    shared = sorted(set.intersection(*(set(run.curve) for run in runs)))
+    means = [mean_over_seeds([run.curve[x] for run in runs], (0.0, runs[0].most)) for x in shared]
     intervals = [mean.interval for mean in means]
     return line(label, shared, [mean.value for mean in means], intervals=intervals) if shared else None
 
@@ -228,12 +263,11 @@ def _curve(label: str, runs: Sequence[Mapping[int, float]]) -> Series | None:
 def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[Block]:
     for row in differences:
         first, second = row["groups"]
-        difference, bounds = scaled_gap(row, runs.scale)
-        gap = text_of(Estimate(difference, bounds, runs.digits, signed=True))
+        gap = text_of(difference_of(row, runs.scale, runs.digits))
         against = f"{first} against {runs.baselines.get(second, second)}, {counted(len(row['seeds']), 'seed')}"
         yield Words(f"{against}: {gap}, {row['verdict']}", "warning" if row["verdict"].startswith("worse") else "plain")
     yield Words(
-        f"Runs are compared seed by seed: Student's 95 % intervals and tests, with Holm's correction over all of these differences. A "
-        f"verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
+        f"Comparisons are exploratory and taken seed by seed: Student's 95 % intervals and tests, with Holm's correction over all of "
+        f"these differences. A verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
         "quiet",
     )

@@ -12,6 +12,7 @@ from tidepool.engine.branching.results import results_of, results_shown
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
 from tidepool.engine.reports.blocks import (
+    ONE_FAMILY,
     Block,
     Estimate,
     Figure,
@@ -24,6 +25,7 @@ from tidepool.engine.reports.blocks import (
     tested,
     text_of,
 )
+from tidepool.engine.reports.figures import difference_of
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.results import flat
@@ -89,8 +91,9 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
     if len(kinds) == 1 and (own_blocks := results_shown(batches[0]).compared(batches, differences)):
         return [*blocks, *own_blocks]
     ids = [batch["batch_id"] for batch in batches]
+    family = [Words(ONE_FAMILY, "quiet")] if differences else []
     extra_blocks = (Words(_format_difference(difference, ids)) for difference in differences)
-    return [*blocks, *_figures(batches), *extra_blocks]
+    return [*blocks, *_figures(batches), *family, *extra_blocks]
 
 
 def _simulated(batches: Summaries) -> Iterator[str]:
@@ -132,9 +135,11 @@ def _format_difference(difference: Mapping[str, Any], ids: Sequence[str]) -> str
     first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
     bounds = difference["difference_ci95"]
     text = f"{first} − {second}, {difference['measure']}: "
-    text += text_of(Estimate(difference["difference"], bounds, 2, signed=True))
+    text += text_of(difference_of(difference, difference.get("scale", 1), 2))
     if bounds and difference["p_value"] is not None:
         text += f", {tested(difference['p_value'], difference['p_value_holm'])}"
+    elif "verdict" in difference:
+        text += f"; {difference['verdict']}"
     else:
         why = TOO_FEW_PAIRS if bounds and difference["paired"] else "too little that is independent"
         text += f"; no {'' if bounds else 'interval and no '}test: {why}"

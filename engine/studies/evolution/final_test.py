@@ -2,12 +2,12 @@
 
 1. `best_seed` asks every seed prompt with as much care as the champion got. A race drops a seed after a handful of problems,
    and whoever is only compared with what that leaves looks better than he is.
-2. `examine` asks the finalists the held-out problems, and `compare` tests the difference.
+2. `examine` asks the finalists the held-out problems, and `compare` tests the differences.
 
 The interval of answers that are right or wrong is Wilson's; with several replies a problem it is that of a rate over problems.
 Graded scores have Student's interval over problems. Two prompts are compared problem by problem, with Student's interval, or Bonett
 and Price's where few differ. A reply without a readable answer is neither right nor wrong here: it is left out, and bounds say what
-would be found if all such replies were wrong or right. No verdict is given that they could reverse.
+would be found if all such replies were wrong or right. A verdict must hold, with its test, also where all of them speak against it.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSW
 from tidepool.engine.studies.evolution.fitness import Replies, mean_metrics
 from tidepool.engine.studies.evolution.grader import Marks, Paper
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.records import Scores, by_problem_contrast
+from tidepool.engine.studies.evolution.records import HeldOutScores, compared_scores
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.evolution.variation import elites
 
@@ -45,63 +45,52 @@ class HeldOut:
     """of the accuracy, if all unclear replies were wrong, or right"""
 
 
-def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[str, Any]:
-    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart, or where unclear
-    replies could reverse it; `p_value` is None where too few problems were answered for both."""
-    scores = list(map(score, champion)), list(map(score, baseline))
-    found = by_problem_contrast(*scores)
+def compare(champion: Sequence[Replies], others: Sequence[Sequence[Replies]]) -> list[dict[str, Any]]:
+    """The champion against each of the others: one family, with Holm's correction. Replies are by problem, in the same order.
+
+    `better` is None where the two cannot be told apart, or where unclear replies could reverse it; `p_value` is None where too
+    few problems were answered for both."""
+    ours = scores_of(champion)
+    found = [_compared(ours, scores_of(other)) for other in others]
+    family = (corrected([one[name] for one in found]) for name in ("p_value", "p_value_bounded"))
+    for one, p_value, bounded in zip(found, *family, strict=True):
+        better = "champion" if one["difference"] > 0 else "baseline"
+        told_apart = bounded is not None and bounded <= SIGNIFICANT
+        one |= {"p_value_holm": p_value, "better": better if told_apart else None}
+        del one["p_value_bounded"]
+    return found
+
+
+def _compared(champion: HeldOutScores, baseline: HeldOutScores) -> dict[str, Any]:
+    found = compared_scores(champion, baseline)
     if found is None:
-        nothing = dict.fromkeys(("p_value", "p_value_holm", "difference_ci95", "difference_bounds", "better"))
+        nothing = dict.fromkeys(("p_value", "p_value_bounded", "difference_ci95", "difference_bounds"))
         return {**nothing, "difference": 0.0, "pairs": 0}
-    lowest, highest = (
-        fmean(
-            _differences([score(one, share) for one in champion], [score(one, 1 - share) for one in baseline]).values()
-        )
-        for share in (0.0, 1.0)
-    )
-    better = None
-    if found.p_value is not None and found.p_value <= SIGNIFICANT:
-        better = "champion" if lowest > 0 else "baseline" if highest < 0 else None
-    gaps = _differences(*scores)
+    both = enumerate(zip(champion.known, baseline.known, strict=True))
+    gaps = {problem: one - other for problem, (one, other) in both if one is not None and other is not None}
     return {
         **found.as_json(),
-        "p_value_holm": found.p_value,
-        "difference_bounds": (lowest, highest),
-        "pairs": found.clusters,
-        "better": better,
+        "pairs": found.known.clusters,
         "won": [problem for problem, gap in gaps.items() if gap > 0],
         "lost": [problem for problem, gap in gaps.items() if gap < 0],
     }
 
 
-def compare_all(champion: Sequence[Replies], others: Sequence[Sequence[Replies]]) -> list[dict[str, Any]]:
-    """The same against each of the others: one family, with Holm's correction. None is better that it takes back."""
-    found = [compare(champion, other) for other in others]
-    for one, p_value in zip(found, corrected([one["p_value"] for one in found]), strict=True):
-        better = one["better"] if p_value is not None and p_value <= SIGNIFICANT else None
-        one |= {"p_value_holm": p_value, "better": better}
-    return found
-
-
-def _differences(first: Scores, second: Scores) -> dict[int, float]:
-    """By the number of a problem, of those that both have a score for."""
-    both = enumerate(zip(first, second, strict=True))
-    return {problem: left - right for problem, (left, right) in both if left is not None and right is not None}
+def scores_of(problems: Sequence[Replies]) -> HeldOutScores:
+    known, lowest, highest = ([score(replies, unclear) for replies in problems] for unclear in (None, 0.0, 1.0))
+    return HeldOutScores(known, lowest, highest)
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
-    scores = [share for share in map(score, problems) if share is not None]
+    scores, lowest, highest = ([share for share in one if share is not None] for one in scores_of(problems))
     samples = sum(map(len, problems))
     replies = [reply for group in problems for reply in group if reply is not None]
     missing = 1 - len(replies) / samples if samples else 0.0
     if not replies:
         return HeldOut(None, None, 0, missing)
     unclear = fmean(reply.correct is None for reply in replies)
-    lowest, highest = (
-        fmean(share for group in problems if (share := score(group, worth)) is not None) for worth in (0.0, 1.0)
-    )
-    accuracy = fmean(scores) if scores else None
-    return HeldOut(accuracy, _interval(scores, replies), len(scores), missing, unclear, (lowest, highest))
+    accuracy, bounds = fmean(scores) if scores else None, (fmean(lowest), fmean(highest))
+    return HeldOut(accuracy, _interval(scores, replies), len(scores), missing, unclear, bounds)
 
 
 def _interval(scores: Sequence[float], replies: Sequence[Verdict]) -> Interval | None:

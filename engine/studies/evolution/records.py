@@ -3,11 +3,11 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from tidepool.engine.inference.contrasts import Contrast, of_pairs
+from tidepool.engine.inference.contrasts import BoundedContrast, Contrast, of_pairs
 from tidepool.engine.inference.grouped import numpy
 from tidepool.storage.queries.learning import genomes_in_order
 from tidepool.storage.queries.summary import findings
@@ -25,6 +25,26 @@ def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:
     """Problem by problem; one that a side was not answered says nothing. None where there are none."""
     both = zip(first, second, strict=True)
     return of_pairs(numpy.array([left - right for left, right in both if left is not None and right is not None]))
+
+
+class HeldOutScores(NamedTuple):
+    """Of one prompt."""
+
+    known: Scores
+    lowest: Scores
+    """with all unclear replies wrong"""
+    highest: Scores
+    """with all of them right"""
+
+
+def compared_scores(
+    first: HeldOutScores,
+    second: HeldOutScores,
+    contrast: Callable[[Scores, Scores], Contrast | None] = by_problem_contrast,
+) -> BoundedContrast | None:
+    known = contrast(first.known, second.known)
+    lowest, highest = contrast(first.lowest, second.highest), contrast(first.highest, second.lowest)
+    return BoundedContrast(known, lowest, highest) if known and lowest and highest else None
 
 
 REASONS = {

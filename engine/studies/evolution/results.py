@@ -17,12 +17,13 @@ from tidepool.engine.inference.contrasts import (
     TOO_FEW_PAIRS,
     Contrast,
     few_clusters,
+    reversible_in_words,
     stratified,
 )
 from tidepool.engine.inference.grouped import numpy
-from tidepool.engine.inference.intervals import UNIT, in_percent
+from tidepool.engine.inference.intervals import UNIT, in_percent, share_interval
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
-from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.inference.significance import pairwise, withhold_reversible
 from tidepool.engine.reports.blocks import (
     BONETT_PRICE,
     DESCRIBE,
@@ -44,19 +45,21 @@ from tidepool.engine.reports.blocks import (
     tested,
     text_of,
 )
-from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
+from tidepool.engine.reports.seeds import BAND, RunRead, Runs, Score, blocks_over_seeds, groups_of, seed_differences
 from tidepool.engine.studies.evolution.genome import QUESTION
 from tidepool.engine.studies.evolution.records import (
     ACCURACY,
     RESULT,
     ROLES,
     VALIDATION,
+    HeldOutScores,
     Scores,
     by_problem_contrast,
+    compared_scores,
     counted_reasons,
 )
 from tidepool.engine.studies.evolution.statistics import evolution_statistics
-from tidepool.engine.studies.evolution.tasks.task import FORM
+from tidepool.engine.studies.evolution.tasks.task import FORM, AnswerTask
 from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents
@@ -152,8 +155,10 @@ class EvolutionResults(Results):
         }
         if statistics["champion"] and statistics["baseline"]:
             data["champion, held out"] = _held_out(statistics["champion"])
+            data["champion, unclear"] = _share(statistics["champion"]["unclear"])
             data["best seed, held out"] = _held_out(statistics["baseline"])
-        return {**data, "p (Holm)": PValue(statistics["p_value_holm"]), "stopped by": statistics["stopped_by"] or "–"}
+        p_value = None if _reversible(statistics) else statistics["p_value_holm"]
+        return {**data, "p (Holm)": PValue(p_value), "stopped by": statistics["stopped_by"] or "–"}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
@@ -161,7 +166,9 @@ class EvolutionResults(Results):
         if len(groups) < len(batches):
             return seed_differences(groups, RUNS)
         judged = [finding(connection, batch["number"], VALIDATION) for batch in batches]
-        return pairwise([batch["id"] for batch in batches], judged, _compared, "held-out accuracy of the champion")
+        rows = pairwise([batch["id"] for batch in batches], judged, _compared, "held-out accuracy of the champion")
+        withhold_reversible(rows)
+        return rows
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
         """Of several seeds."""
@@ -261,10 +268,14 @@ def _judgement(compared: Statistics) -> str:
     chance = tested(p_value, corrected)
     if better:
         return f"the champion is {'better' if better == CHAMPION else 'worse'}, {chance}"
-    if corrected > SIGNIFICANT or not compared["difference_bounds"]:
-        return f"not distinguishable, {chance}"
-    ends = " to ".join(f"{100 * bound:+.1f}" for bound in compared["difference_bounds"])
-    return f"no verdict, since unclear replies could reverse it ({ends} points), {chance}"
+    if _reversible(compared) and compared["difference_bounds"]:
+        return f"{reversible_in_words(compared['difference_bounds'])}, {chance}"
+    return f"not distinguishable, {chance}"
+
+
+def _reversible(compared: Statistics) -> bool:
+    corrected = compared["p_value_holm"]
+    return not compared["better"] and corrected is not None and corrected <= SIGNIFICANT
 
 
 def _finalists(statistics: Statistics, finalists: Mapping[str, Statistics]) -> Iterator[Block]:
@@ -386,10 +397,31 @@ def _size(settings: Mapping[str, Any], split: str) -> int:
 
 
 MEASURED = {
-    "line": "Of 200 replies of an outside author that follow the form, 185 were read, 180 of them correctly (97 %); the others are unclear.",
-    "any": "Of 120 free replies of an outside author, 102 were read, 80 of them correctly (78 %); the others are unclear.",
+    "line": {
+        "number": (120, 109, 108, 7),
+        "choice": (35, 34, 33, 1),
+        "label": (25, 23, 23, 2),
+        "text": (20, 19, 16, 1),
+    },
+    "any": {"number": (84, 80, 60, 4), "choice": (13, 13, 12, 0), "label": (9, 9, 8, 0), "text": (14, 0, 0, 2)},
 }
-"""docs/tasks.md; `test_replies_of_an_outside_author_are_read_as_published` holds the figures"""
+"""replies of an outside author by form and answer: all, read, read correctly, and unclear because they give no answer (docs/tasks.md;
+`test_replies_of_outside_authors_are_read_as_published` holds the figures)"""
+BEFORE = (107, 114)
+"""read correctly of what was read, of the first author's replies in the form, before rules were changed because of them"""
+EXPECTED = {"number": "a number", "choice": "an option", "label": "a label", "text": "free text"}
+
+
+def _measured(form: str, kind: str) -> str:
+    replies, read, correctly, silent = MEASURED[form][kind]
+    accuracy = f", {correctly:,} of them correctly ({_with_wilson(correctly, read)})" if read else ""
+    unclear = f"; {silent:,} of the {replies - read:,} unclear ones give no answer" if replies > read else ""
+    return f"Of an outside author's {replies:,} replies with {EXPECTED[kind]} as answer, {read:,} were read{accuracy}{unclear}."
+
+
+def _with_wilson(successes: int, trials: int) -> str:
+    low, high = share_interval(successes, trials)
+    return f"{100 * successes / trials:.1f} %, 95 % interval {100 * low:.1f} to {100 * high:.1f} %"
 
 
 def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -407,7 +439,14 @@ def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
         return
     if settings.get("answer_form") == "line":
         yield f'Every message ended with a sentence that asks for the form: "{FORM}…". Only a marked answer was read.'
-    yield MEASURED["line" if settings.get("answer_form") == "line" else "any"]
+    form = "line" if settings.get("answer_form") == "line" else "any"
+    reader, problems = AnswerTask(task or "auto"), (settings.get("frozen") or {}).get("validation") or [{"answer": "1"}]
+    yield from (_measured(form, kind) for kind in sorted({reader.kind(problem["answer"]) for problem in problems}))
+    if form == "line":
+        yield (
+            f"Of another author's {BEFORE[1]} that were read, with answers of all kinds, {BEFORE[0]} were read correctly before rules "
+            f"were changed because of them ({_with_wilson(*BEFORE)})."
+        )
     if task in ("choice", "label"):
         yield f"A reply was right where the {'option' if task == 'choice' else 'label'} that it commits to was the expected one."
     else:
@@ -423,9 +462,15 @@ def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
 # -- several batches ---------------------------------------------------------------------------------------------
 
 
-def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
+def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tuple[str, Score]]:
+    """A prompt that shares no answered problem with the champion is left out."""
     stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
-    return {name: row["validation_accuracy"] for name in ROLES if (row := stored.get(name))}
+    for name in ROLES:
+        row = stored.get(name) or {}
+        test = {CHAMPION: {}, "baseline": stored}.get(name, row)
+        if row.get("validation_accuracy") is not None and test.get("pairs") != 0:
+            lead = (test["difference"], *test["difference_bounds"]) if test else None
+            yield name, Score(row["validation_accuracy"], row["accuracy_bounds"], lead)
 
 
 def _judged_by(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
@@ -433,10 +478,11 @@ def _judged_by(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[
     return frozenset(filter(None, (judged.get("problems"),)))
 
 
-def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
+def _of_run(statistics: Mapping[str, Any]) -> RunRead:
     champion = statistics["champion"]
-    accuracy = champion["validation_accuracy"] if champion else None
-    return accuracy, {row["generation"]: row["best"] for row in statistics["generations"]}
+    accuracy, unclear = (champion["validation_accuracy"], champion["unclear"]) if champion else (None, None)
+    curve = {row["generation"]: row["best"] for row in statistics["generations"]}
+    return RunRead(accuracy, curve, statistics["most_fitness"] or 1.0, unclear)
 
 
 RUNS = Runs(
@@ -464,22 +510,28 @@ RUNS = Runs(
 def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None) -> dict[str, Any] | None:
     if first is None or second is None:
         return None
-    scores: tuple[Scores, Scores] = (first["champion"], second["champion"])
+    ours, theirs = (HeldOutScores(**judged[CHAMPION]) for judged in (first, second))
     paired = first["problems"] == second["problems"]
-    answered = [[value for value in values if value is not None] for values in scores]
-    contrast = by_problem_contrast(*scores) if paired else _two_samples(*answered)
+    contrast = compared_scores(ours, theirs, by_problem_contrast if paired else _two_samples)
     if contrast is None:
         return None
+    answered = [len(_answered(one.known)) for one in (ours, theirs)]
     return {
         "paired": paired,
-        "problems": contrast.clusters if paired else list(map(len, answered)),
+        "problems": contrast.known.clusters if paired else answered,
         **contrast.as_json(),
+        "scale": RUNS.scale,
         "estimand": ESTIMAND,
-        "note": few_clusters(contrast.clusters if paired else min(map(len, answered)), "problems"),
+        "note": few_clusters(contrast.known.clusters if paired else min(answered), "problems"),
     }
 
 
-def _two_samples(first: Sequence[float], second: Sequence[float]) -> Contrast | None:
+def _answered(scores: Scores) -> list[float]:
+    return [score for score in scores if score is not None]
+
+
+def _two_samples(*scores: Scores) -> Contrast | None:
+    first, second = map(_answered, scores)
     values = numpy.array([*first, *second])
     contrast = stratified(numpy.arange(len(values)) < len(first), values, numpy.zeros(len(values), dtype=int))
     tested = min(len(first), len(second)) >= FEWEST_TESTED

@@ -24,7 +24,7 @@ RANDOM_SEARCH = (*PORTRAIT, "calls", *VERDICT)
 RUN = (
     *("strategy", "generations", "baseline_calls", "champion", "baseline", *VERDICT, "stopped_by"),
     *("calls_saved_by_racing", "search_calls", "rewrites", "refused_rewrites", "random_search", "genomes"),
-    *("won", "lost", "marked_by"),
+    *("won", "lost", "marked_by", "most_fitness"),
 )
 LEFT_OUT = frozenset({"components", "metrics", "rewrites", "refused_rewrites", "won", "lost", "marked_by"})
 
@@ -42,6 +42,7 @@ def evolution_statistics(
         "generations": generations,
         **stored,
         "genomes": dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True)),
+        "most_fitness": sum(settings["weights"].values()),
         "marked_by": f"scorer {settings['scorer']}" if settings.get("scorer") else judged,
     }
     for role, names in (("champion", PORTRAIT), ("baseline", PORTRAIT), ("random_search", RANDOM_SEARCH)):

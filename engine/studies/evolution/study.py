@@ -10,7 +10,7 @@ from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.studies.evolution.breeding import search, search_at_random
 from tidepool.engine.studies.evolution.evaluator import Evaluator, Numbering
-from tidepool.engine.studies.evolution.final_test import best_seed, by_problem, compare_all, examine, portrait, score
+from tidepool.engine.studies.evolution.final_test import best_seed, by_problem, compare, examine, portrait, scores_of
 from tidepool.engine.studies.evolution.gepa import gepa_search, require_extra
 from tidepool.engine.studies.evolution.grader import Grader, open_marker
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, with_problems
@@ -57,7 +57,7 @@ class Evolution(Study):
         marks = await examine(evaluator, [champion, baseline, *([drawn] if drawn else [])], problems.validation)
         champion_marks, baseline_marks = (marks[finalist.genome.prompt] for finalist in (champion, baseline))
         rivals = [by_problem(marks[one.genome.prompt]) for one in (baseline, drawn) if one]
-        against_seed, *against_random = compare_all(by_problem(champion_marks), rivals)
+        against_seed, *against_random = compare(by_problem(champion_marks), rivals)
         refused = {reason: count for reason, count in evaluator.rewrites.most_common() if reason != ACCEPTED}
         if refused:
             run.log("info", f"Rewrites refused: {counted_reasons(refused)}.")
@@ -76,10 +76,10 @@ class Evolution(Study):
         if rival and drawn:
             random_marks = marks[drawn.genome.prompt]
             result["random_search"] = {**portrait(drawn, random_marks), "calls": rival.calls, **against_random[0]}
-        # How the champion did on each held-out problem, so that batches can be compared problem by problem.
+        # How the champion did on each held-out problem, so that batches can be compared problem by problem, with bounds.
         questions = sha256("\x1f".join(problem.question for problem in problems.validation).encode()).hexdigest()
-        scores = [score(replies) for replies in by_problem(champion_marks)]
-        run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": scores})
+        scores = scores_of(by_problem(champion_marks))
+        run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": scores._asdict()})
         run.ledger.put_finding(RESULT, result)
         run.reason = stopped_by
 

@@ -37,7 +37,7 @@ from tidepool.engine.reports.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.reports.seeds import BAND, Runs, blocks_over_seeds, groups_of, seed_differences
+from tidepool.engine.reports.seeds import BAND, RunRead, Runs, Score, blocks_over_seeds, groups_of, seed_differences
 from tidepool.engine.studies.mutation.statistics import (
     POLICY,
     REWARD,
@@ -301,21 +301,21 @@ def _missing(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iter
 # -- several batches ---------------------------------------------------------------------------------------------
 
 
-def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
+def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tuple[str, Score]]:
     heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
     learned = {name: row for name, row in heldout.get("others", {}).items() if name == "bandit"}
     data = {name: heldout.get(name) for name in (POLICY, "random", "best_constant", "unchanged")} | learned
-    return {name: row["mean_reward"] for name, row in data.items() if row}
+    return ((name, Score(row["mean_reward"])) for name, row in data.items() if row and row["mean_reward"] is not None)
 
 
 def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
     return frozenset(finding(connection, batch["number"], REWARDS) or ())
 
 
-def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
+def _of_run(statistics: Mapping[str, Any]) -> RunRead:
     heldout = statistics["heldout"]
     reward = heldout["policy"]["mean_reward"] if heldout else None
-    return reward, {row["env_steps"]: row["smoothed"] for row in statistics["updates"]}
+    return RunRead(reward, {row["env_steps"]: row["smoothed"] for row in statistics["updates"]})
 
 
 RUNS = Runs(

@@ -6,7 +6,7 @@ import numpy
 import pytest
 from scipy import linalg, stats
 
-from tidepool.engine.inference.contrasts import compared_in_words, matched, paired_by_seed, stratified
+from tidepool.engine.inference.contrasts import compared_in_words, matched, of_runs, stratified
 
 RANDOM = numpy.random.default_rng(8)
 SIZE = 120
@@ -76,13 +76,11 @@ def test_equal_differences_can_be_told_from_none() -> None:
 
 @pytest.mark.parametrize("seeds", [1, 5, 7, 8])
 def test_runs_are_paired_by_seed_and_judged_from_eight_seeds_on(seeds: int) -> None:
-    first = {seed: 0.5 + GAPS[seed] for seed in range(seeds)} | {101: 9.0}
-    second = dict.fromkeys(range(seeds), 0.5) | {102: 9.0}
-    gaps, found = paired_by_seed(first, second) or ({}, None)
-    assert found is not None and list(gaps) == list(range(seeds)) and found.clusters == seeds
+    found = of_runs(GAPS[:seeds])
+    assert found is not None and found.clusters == seeds
     assert found.difference == pytest.approx(numpy.mean(GAPS[:seeds]))
     assert (found.interval is None) == (seeds == 1) and (found.p_value is None) == (seeds < 8)
-    assert paired_by_seed({1: 0.5}, {2: 0.5}) is None
+    assert of_runs([]) is None
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ EVOLUTION = {
     "search_calls": "calls by purpose",
     "calls_saved_by_racing": "a count of the search",
     "rewrites": "a count of the search",
+    "most_fitness": "the weights are in the config",
     "random_search.*fitness": "fitness of prompts of the random search",
     "random_search.components.*": "prompts of the random search",
     **{f"*.components.{name}": "parts of the fitness" for name in FITNESS},

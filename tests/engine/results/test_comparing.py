@@ -55,6 +55,7 @@ def test_a_difference_without_interval_or_test_is_told_as_such() -> None:
     ):
         told = comparison_blocks([batch, batch | {"batch_id": "b"}], [found | {"difference_ci95": bounds}])
         assert words in str(told[-1])
+        assert str(told).count("exploratory") == 1
 
 
 async def test_a_game_whose_conversations_memory_links_is_paired_with_one_without_memory(database: Path) -> None:

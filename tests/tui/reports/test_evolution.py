@@ -26,7 +26,7 @@ async def test_a_study_that_was_never_answered_claims_nothing(database: Path) ->
 
 def judged(database: Path, baseline: str = "", **changed: Any) -> dict[str, Any]:
     with reading(database) as connection:
-        found = evolution_statistics(connection, 1, {"strategy": "genetic"})
+        found = evolution_statistics(connection, 1, {"strategy": "genetic", "weights": {}})
     changed |= {"p_value_holm": changed["p_value"]} if "p_value" in changed else {}
     return {**found, "baseline": {**found["baseline"], "genome_id": baseline}, **changed}
 

@@ -7,16 +7,16 @@ import pytest
 from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
 from tidepool.engine.reports.blocks import Figure, Words
-from tidepool.engine.reports.seeds import Group, seed_differences
+from tidepool.engine.reports.seeds import Group, Score, seed_differences
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.studies.mutation.results import RUNS
 
 
 def group(learner: str, rewards: list[float], baseline: list[float] | None = None, **settings: object) -> Group:
     found = Group({"learner": learner, "reward": "similarity", **settings}, "a name", [f"{learner}{len(rewards)}"])
-    found.values["policy"] = dict(enumerate(rewards))
+    found.values["policy"] = dict(enumerate(map(Score, rewards)))
     if baseline:
-        found.values["random"] = dict(enumerate(baseline))
+        found.values["random"] = dict(enumerate(map(Score, baseline)))
     return found
 
 
@@ -37,11 +37,11 @@ def test_with_eight_seeds_one_learner_may_beat_another_and_with_seven_it_may_not
 
 def test_that_the_luckiest_operator_of_every_run_is_ahead_is_no_verdict() -> None:
     ours = group("ppo", POOR)
-    ours.values["best_constant"] = dict(enumerate(GOOD))
+    ours.values["best_constant"] = dict(enumerate(map(Score, GOOD)))
     (found,) = seed_differences([ours], RUNS)
     assert found["difference_ci95"][1] < 0 and found["p_value"] is None is found["p_value_holm"]
     assert found["verdict"].startswith("no verdict: it was picked on what was held out")
-    ours.values["best_constant"] = dict.fromkeys(range(8), 0.5)
+    ours.values["best_constant"] = dict.fromkeys(range(8), Score(0.5))
     (found,) = seed_differences([ours], RUNS)
     assert found["verdict"] == "better (p < 0.001)"
 
