@@ -145,14 +145,18 @@ def _by_measure(
     bounds = {measure.name: measure.bounds for measure in measures}
     talks: dict[int, Talk] = {}
     for unit, participants, _, measure, value, cluster, block in measured_by_unit(connection, batch["id"]):
-        if measure not in values or (redraw := origin.redraw(unit)) is None or (known := numeric(value)) is None:
+        if (redraw := origin.redraw(unit)) is None:
             continue
+        members = tuple(json.loads(participants)) if sampled else ()
+        talk = talks.setdefault(redraw.conversation, Talk(redraw.conversation, members=members))
+        if block:
+            talks[redraw.conversation] = talk = talk._replace(scenario=number_in(block))
+        if measure not in values or (known := numeric(value)) is None:
+            continue
+        if str(cluster).startswith("game "):
+            talks[redraw.conversation] = talk._replace(game=number_in(cluster))
         if bounds[measure][0] <= known <= bounds[measure][1]:
             values[measure][redraw.conversation][redraw.arm].append(known)
-        if redraw.conversation not in talks:
-            game = number_in(cluster) if str(cluster).startswith("game ") else 0
-            members = tuple(json.loads(participants)) if sampled else ()
-            talks[redraw.conversation] = Talk(redraw.conversation, game, number_in(block), members=members)
     return values, Shared(talks, sampled)
 
 

@@ -19,6 +19,7 @@ from tidepool.engine.reports.blocks import Table
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import planned_branch, question_about, run_planned
 from tidepool.engine.runtime.plans import Plan
+from tidepool.engine.studies.secret_game.config import Scenario
 from tidepool.storage.batches import delete_batch
 
 SAY = "Let us stop here and talk of the weather."
@@ -154,8 +155,20 @@ async def test_a_simulation_is_branched_at_one_message_and_measured_by_its_judge
     assert names == ["speaker_rating", "others_rating"]
     assert [one["conversations"] for one in branch.statistics["branch"]["outcomes"]] == [4, 4]
     assert "simulated:judge rated every speaker" in methods_told(database)
+    assert {one["estimand"] for one in branch.statistics["branch"]["outcomes"]} == {"entities like these"}
     people_met = "SELECT DISTINCT participants FROM conversations WHERE batch_id = ? ORDER BY 1"
     assert query(database, people_met, origin.batch_id) == query(database, people_met, branch.batch_id)
+
+
+async def test_a_branch_of_repeated_scenarios_is_about_scenarios(database: Path) -> None:
+    words = (("lantern", "quarry"), ("thimble", "kestrel"))
+    scenarios = [Scenario(opener_secret=one, partner_secret=other) for one, other in words]
+    agents = [Agent(name=name, model="simulated:trusting") for name in ("Ada", "Bob", "Cleo")]
+    await run_batch(SecretGame(agents=agents, scenarios=scenarios, num_interactions=12), database)
+    branch = await branched(database, "t2", say=SAY, times=1)
+    for one in branch.statistics["branch"]["outcomes"]:
+        assert (one["estimand"], one["p_value"]) == ("scenarios like these", None)
+        assert "2 of at least 10 scenarios" in one["note"]
 
 
 async def test_a_narrated_scene_has_no_turn_to_branch(database: Path) -> None:
