@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-NAMED_BY = ["agents measure estimand", "outcome contrast", "contrast", "levels", "value", "agent", "update"]
+NAMED_BY = ["agents measure question", "outcome contrast", "contrast", "levels", "value", "agent", "update"]
 """keys that name a row among the rows of a list"""
 
 
