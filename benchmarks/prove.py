@@ -42,7 +42,10 @@ PROOFS = {
     "pace": Proof("A limit of requests a minute", "servers:prove_pace"),
     "slow_server": Proof("A server slower than its timeout", "servers:prove_slow_server"),
     "outage": Proof("A server that goes away for a minute", "servers:prove_outage"),
-    "coverage": Proof("Intervals and tests", "inference.coverage:prove_tables"),
+    "coverage": Proof("Intervals and tests of secret games", "inference.coverage:prove_games"),
+    "coverage_of_simulations": Proof(
+        "Intervals and tests of simulations, and of two batches", "inference.coverage:prove_simulations"
+    ),
     "designs": Proof("Designs: what hypotheses find", "inference.designs:prove"),
     "power": Proof("Power, told before anything is bought", "inference.power:prove"),
     "coverage_of_runs": Proof("Intervals through the whole program", "inference.coverage:prove_runs"),
