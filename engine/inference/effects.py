@@ -20,7 +20,7 @@ from tidepool.engine.inference.contrasts import (
     of_mean,
     over_members,
 )
-from tidepool.engine.inference.grouped import Array, Grouped, numpy, pair_codes
+from tidepool.engine.inference.grouped import Array, numpy, pair_codes, spread_of
 from tidepool.engine.inference.hypotheses import (
     FEWEST_REPLICATES,
     Cell,
@@ -391,7 +391,7 @@ def _interval(
     if math.isinf(high - low):
         found = matched(values, clusters, math.inf)
         return (found.interval, found.clusters) if found else (None, 0)
-    spread = Grouped(numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))]).spread(values)
+    spread = spread_of(values, clusters)
     (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
     return rate.interval() if rate else None, int(spread.clusters[0])
 

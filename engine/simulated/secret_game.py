@@ -61,7 +61,7 @@ class Traits:
     """whose turns of phrase are used"""
 
 
-PERSONAS = {name: Traits(*values, tone=name) for name, values in texts("game_personas").items()}
+PERSONAS = {name: Traits(*values) for name, values in texts("game_personas").items()}
 
 
 class _Nudge(NamedTuple):

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import few_clusters, stratified
+from tidepool.engine.inference.contrasts import few_clusters, two_samples
 from tidepool.engine.inference.effects import (
     SPEAKS_OF,
     CellBatch,
@@ -25,7 +25,7 @@ from tidepool.engine.inference.effects import (
     tables_of,
 )
 from tidepool.engine.inference.grouped import numpy, places_in
-from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.intervals import Interval, scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
@@ -169,7 +169,7 @@ def _mean(measure: Outcome, found: CellMean) -> dict[str, Any]:
         "unit": measure.unit,
         "digits": measure.digits,
         "mean": None if found.mean is None else found.mean * measure.scale,
-        "ci95": found.interval and [end * measure.scale for end in found.interval],
+        "ci95": scaled(found.interval, measure.scale),
         "units": found.talks,
         "missing": found.missing,
     }
@@ -204,21 +204,19 @@ def difference_of(measure: Outcome, first: BatchValues, second: BatchValues) -> 
 
 
 def _two_samples(measure: Outcome, batches: Sequence[BatchValues]) -> dict[str, Any] | None:
-    units = [
-        (arm, talk, value)
-        for arm, batch in enumerate(batches)
-        for talk, value in zip(batch.talks, batch.by_talk[measure.name], strict=True)
-        if value is not None
+    known = [
+        [(talk, value) for talk, value in zip(one.talks, one.by_talk[measure.name], strict=True) if value is not None]
+        for one in batches
     ]
-    group, values = (numpy.array([row[place] for row in units]) for place in (0, 2))
-    ways = _clusterings([(arm, talk) for arm, talk, _ in units], batches)
-    contrast = stratified(group == 0, values, numpy.zeros(len(values), dtype=int), list(ways.values()), measure.bounds)
+    ways = _clusterings([(arm, talk) for arm, own in enumerate(known) for talk, _ in own], batches)
+    first, second = ([value for _, value in own] for own in known)
+    contrast = two_samples(first, second, list(ways.values()), measure.bounds)
     if contrast is None:
         return None
     clusters = " and ".join(ways)
     return {
         "paired": False,
-        "units": [int((group == arm).sum()) for arm in (0, 1)],
+        "units": list(map(len, known)),
         "clusters": contrast.clusters,
         **_scaled_difference(contrast.difference, contrast.interval, contrast.p_value, measure.scale),
         "estimand": SPEAKS_OF[clusters or "talks"],
@@ -231,7 +229,7 @@ def _scaled_difference(
 ) -> dict[str, Any]:
     return {
         "difference": None if difference is None else difference * scale,
-        "difference_ci95": interval and [end * scale for end in interval],
+        "difference_ci95": scaled(interval, scale),
         "p_value": p_value,
     }
 
