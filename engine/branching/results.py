@@ -36,6 +36,7 @@ from tidepool.engine.reports.blocks import (
     Words,
     counted,
     ended,
+    ends_of,
     listing,
     number,
     quoted,
@@ -282,7 +283,7 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
 
 def _figure(branch: Mapping[str, Any], title: str) -> Figure:
     outcomes = branch["outcomes"]
-    rows = [(entry["words"], entry["difference"], _bounds(entry, "difference")) for entry in outcomes]
+    rows = [(entry["words"], entry["difference"], ends_of(entry["difference_ci95"])) for entry in outcomes]
     units = ("percentage points" if entry["unit"] == "%" else "points of the scale" for entry in outcomes)
     xlabel = " or ".join(dict.fromkeys(units))
     return forest(f"said otherwise less drawn again, {title}", rows, xlabel, caption="")
@@ -291,12 +292,7 @@ def _figure(branch: Mapping[str, Any], title: str) -> Figure:
 def _estimate(entry: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
     percent = entry["unit"] == "%"
     unit = " %" if percent and not signed else ""
-    return Estimate(entry[name], _bounds(entry, name), 1 if percent else 2, unit, signed)
-
-
-def _bounds(entry: Mapping[str, Any], name: str) -> Interval | None:
-    bounds = entry[f"{name}_ci95"]
-    return None if bounds is None else (bounds[0], bounds[1])
+    return Estimate(entry[name], ends_of(entry[f"{name}_ci95"]), 1 if percent else 2, unit, signed)
 
 
 def _notes(branch: Mapping[str, Any]) -> Iterator[str]:

@@ -122,6 +122,12 @@ def of_mean(values: Sequence[float]) -> Contrast | None:
     return student("t", len(values), fmean(values), stdev(values) ** 2 / len(values), len(values) - 1)
 
 
+def interval_of_mean(values: Sequence[float], bounds: Interval = (-math.inf, math.inf)) -> Interval | None:
+    """Student's, cut at the bounds of the scale."""
+    ends = found.interval if (found := of_mean(values)) else None
+    return ends and (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
+
+
 # -- two arms, stratum by stratum ------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from tidepool.engine.inference.contrasts import (
     IN_EVERY_ONE,
     Contrast,
     few_clusters,
+    interval_of_mean,
     matched,
     of_mean,
     over_members,
@@ -363,7 +364,7 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
         return CellMean(cell, 0, missing, None, None, estimand)
     mean = float(present.mean())
     if not table.outcome.per_talk:
-        interval = _cut(of_mean(present.tolist()), table.outcome.bounds)
+        interval = interval_of_mean(present.tolist(), table.outcome.bounds)
         return CellMean(cell, len(present), missing, mean, interval, estimand)
     units, clusters = _clusters(table, rows, [column])
     interval, number = _interval(table, rows, present, units, clusters)
@@ -394,8 +395,3 @@ def _interval(
     spread = spread_of(values, clusters)
     (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
     return rate.interval() if rate else None, int(spread.clusters[0])
-
-
-def _cut(contrast: Contrast | None, bounds: Interval) -> Interval | None:
-    interval = contrast.interval if contrast else None
-    return interval and (max(bounds[0], interval[0]), min(bounds[1], interval[1]))

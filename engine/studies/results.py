@@ -28,7 +28,7 @@ from tidepool.engine.inference.grouped import numpy, places_in
 from tidepool.engine.inference.intervals import Interval, scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
+from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, ends_of, table
 from tidepool.engine.reports.export_request import Exporter
 from tidepool.engine.reports.figures import forest
 from tidepool.storage.queries.conversations import measured_by_unit
@@ -176,8 +176,7 @@ def _mean(measure: Outcome, found: CellMean) -> dict[str, Any]:
 
 
 def _estimate(row: Mapping[str, Any]) -> Estimate:
-    bounds = (row["ci95"][0], row["ci95"][1]) if row["ci95"] else None
-    return Estimate(row["mean"], bounds, row["digits"], f" {row['unit']}" if row["unit"] else "")
+    return Estimate(row["mean"], ends_of(row["ci95"]), row["digits"], f" {row['unit']}" if row["unit"] else "")
 
 
 def _measure_blocks(measures: Mapping[str, Mapping[str, Any]]) -> Iterator[Block]:
