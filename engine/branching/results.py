@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, few_clusters, two_samples
-from tidepool.engine.inference.effects import FIRST, SECOND, Effect, cell_mean, difference, of_two
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters, two_samples
+from tidepool.engine.inference.effects import FIRST, SECOND, cell_mean, difference, difference_as_json, of_two
 from tidepool.engine.inference.grouped import numpy, spread_of
 from tidepool.engine.inference.intervals import Interval, rates_of, scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Talk
@@ -197,7 +197,8 @@ def _over_conversations(measure: Outcome, complete: Values, origin: Origin, shar
     few = few_clusters(found.number, "conversations", FEWEST_BRANCHED) if found.units == "talks" else found.note
     data |= {"units": CALLED.get(found.units, found.units), "estimand": found.estimand, "note": few or found.note}
     if origin.say is not None:
-        data |= _difference(replace(found, p_value=None) if untested else found, measure.scale)
+        data |= difference_as_json(replace(found, p_value=None) if untested else found, measure.scale)
+        data["method"] = found.method
     return data
 
 
@@ -213,18 +214,8 @@ def _of_this_one(measure: Outcome, complete: Values, origin: Origin, _: Shared) 
         data |= _arm(arm, rate.mean if rate else None, rate.interval() if rate else None, measure.scale)
     if origin.say is None:
         return data
-    return data | _difference(two_samples(arms["altered"], arms["control"], bounds=measure.bounds), measure.scale)
-
-
-def _difference(found: Effect | Contrast | None, scale: float) -> dict[str, Any]:
-    if found is None:
-        return dict.fromkeys(("difference", "difference_ci95", "p_value", "method"))
-    return {
-        "difference": None if found.difference is None else scale * found.difference,
-        "difference_ci95": scaled(found.interval, scale),
-        "p_value": found.p_value,
-        "method": found.method,
-    }
+    contrast = two_samples(arms["altered"], arms["control"], bounds=measure.bounds)
+    return data | difference_as_json(contrast, measure.scale) | {"method": contrast and contrast.method}
 
 
 def _arm(arm: Arm, mean: float | None, interval: Interval | None, scale: float) -> dict[str, Any]:

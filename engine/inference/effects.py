@@ -33,7 +33,7 @@ from tidepool.engine.inference.hypotheses import (
     Weighing,
     weigh,
 )
-from tidepool.engine.inference.intervals import Interval, interval_over, parts_of, rates_of
+from tidepool.engine.inference.intervals import Interval, interval_over, parts_of, rates_of, scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome
 
 # -- tables of outcomes ------------------------------------------------------------------------------------------------
@@ -252,6 +252,13 @@ def difference(table: OutcomeTable) -> Effect:
     """Of the table of two."""
     assert FIRST_LESS_SECOND is not None
     return _over_talks(table, FIRST_LESS_SECOND)
+
+
+def difference_as_json(found: Effect | Contrast | None, scale: float) -> dict[str, float | list[float] | None]:
+    if found is None or found.difference is None:
+        return dict.fromkeys(("difference", "difference_ci95", "p_value"))
+    ends = scaled(found.interval, scale)
+    return {"difference": scale * found.difference, "difference_ci95": ends, "p_value": found.p_value}
 
 
 def effect(table: OutcomeTable, weighing: Weighing) -> Effect:

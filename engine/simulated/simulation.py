@@ -53,14 +53,7 @@ _WORD = re.compile(r"[^\W\d_]{5,}")
 _EMPTY_WORDS = frozenset(_WORD.findall(_TEXTS["empty_words"]))
 _ROUND_TURNS = re.compile(r"Write one round: (one|[0-9]{1,4}) message")
 
-_LEANING = {
-    "agreeableness": 0.16,
-    "kindness": 0.16,
-    "trust in partners": 0.16,
-    "openness": 0.08,
-    "appetite for risk": 0.08,
-    "neuroticism": -0.08,
-}
+_LEANING: dict[str, float] = _TEXTS["leaning"]
 """what a point above 5.5 on a scale of ten adds to the stance"""
 
 _COLOURS: tuple[tuple[str, float, float, str], ...] = _TEXTS["colours"]

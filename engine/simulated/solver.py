@@ -21,12 +21,9 @@ from tidepool.engine.studies.evolution.tasks.task import FORM
 KIND, LEVEL = "logic", 3
 """as the landscape has them"""
 
-GOOD, BAD = (tuple(texts("moods")[mood].split()) for mood in ("good", "bad"))
-MOODS: Mapping[str, str] = {
-    **dict.fromkeys(("positive", "good", "happy", "favourable", "pos"), "good"),
-    **dict.fromkeys(("negative", "bad", "unhappy", "unfavourable", "neg"), "bad"),
-    **dict.fromkeys(("mixed", "neutral", "both", "neither"), "both"),
-}
+_MOODS = texts("moods")
+GOOD, BAD = (tuple(_MOODS[mood].split()) for mood in ("good", "bad"))
+MOODS: Mapping[str, str] = _MOODS["labels"]
 """labels that are moods → which cue words speak for them"""
 
 _LETTERED = re.compile(r"^\(?([A-Z])[).:] +(\S.*)$", re.MULTILINE)

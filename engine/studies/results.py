@@ -21,11 +21,12 @@ from tidepool.engine.inference.effects import (
     CellMean,
     cell_mean,
     difference,
+    difference_as_json,
     of_two,
     tables_of,
 )
 from tidepool.engine.inference.grouped import numpy, places_in
-from tidepool.engine.inference.intervals import Interval, scaled
+from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, ends_of, table
@@ -196,9 +197,8 @@ def difference_of(measure: Outcome, first: BatchValues, second: BatchValues) -> 
     drawn, units = table.drawn[known.all(axis=1)], list(map(int, known.sum(axis=0)))
     if (drawn[:, 0] == drawn[:, 1]).all() and len(drawn) >= COMMON * max(units) > 0:
         found = difference(table)
-        numbers = _scaled_difference(found.difference, found.interval, found.p_value, measure.scale)
         counts = {"paired": True, "units": len(drawn), "clusters": found.number}
-        return {**counts, **numbers, "estimand": found.estimand, "note": found.note}
+        return {**counts, **difference_as_json(found, measure.scale), "estimand": found.estimand, "note": found.note}
     return None if first.sampled else _two_samples(measure, (first, second))
 
 
@@ -217,19 +217,9 @@ def _two_samples(measure: Outcome, batches: Sequence[BatchValues]) -> dict[str, 
         "paired": False,
         "units": list(map(len, known)),
         "clusters": contrast.clusters,
-        **_scaled_difference(contrast.difference, contrast.interval, contrast.p_value, measure.scale),
+        **difference_as_json(contrast, measure.scale),
         "estimand": SPEAKS_OF[clusters or "talks"],
         "note": few_clusters(contrast.clusters, clusters) if ways else "",
-    }
-
-
-def _scaled_difference(
-    difference: float | None, interval: Interval | None, p_value: float | None, scale: float
-) -> dict[str, Any]:
-    return {
-        "difference": None if difference is None else difference * scale,
-        "difference_ci95": scaled(interval, scale),
-        "p_value": p_value,
     }
 
 
