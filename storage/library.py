@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from tidepool.storage import db
 from tidepool.storage.errors import FileError, NotFound
@@ -27,6 +27,7 @@ _PLURALS = {"entity": "entities", "agent": "agents"}
 
 @dataclass(frozen=True, slots=True)
 class StoredEntity:
+    shelf: ClassVar[Shelf] = "entity"
     id: str
     name: str
     type: str | None
@@ -39,6 +40,7 @@ class StoredEntity:
 
 @dataclass(frozen=True, slots=True)
 class StoredAgent:
+    shelf: ClassVar[Shelf] = "agent"
     id: str
     name: str
     definition: dict[str, Any]
@@ -87,27 +89,20 @@ def list_types(connection: sqlite3.Connection) -> list[StoredType]:
 
 def find_entities(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredEntity]:
     """In the order named; each reference is an id, a unique beginning of one, or a pattern with `*`."""
-    return [_sound(_entity(row), "entity") for row in _find_rows(connection, "entity", references)]
+    return [_sound(_entity(row)) for row in _find_rows(connection, "entity", references)]
 
 
 def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredAgent]:
-    return [_sound(_agent(row), "agent") for row in _find_rows(connection, "agent", references)]
+    return [_sound(_agent(row)) for row in _find_rows(connection, "agent", references)]
 
 
-def add_entities(path: Path, entities: Sequence[StoredEntity]) -> int:
-    """Returns how many were new."""
-    return _add(path, db.LibraryEntity, list(map(_columns, entities)))
-
-
-def add_agents(path: Path, agents: Sequence[StoredAgent]) -> int:
-    return _add(path, db.LibraryAgent, list(map(_columns, agents)))
-
-
-def _add(path: Path, table: "type[SQLModel]", rows: Sequence[dict[str, Any]]) -> int:
-    """Rows whose id is there already are left as they are. Returns how many were new."""
+def add(path: Path, records: Sequence[StoredEntity] | Sequence[StoredAgent]) -> int:
+    """Those whose id is there already are left as they are. Returns how many were new."""
+    if not records:
+        return 0
     with writing(path) as connection:
         before = connection.total_changes
-        db.insert_rows(connection, table, rows, "IGNORE")
+        db.insert_rows(connection, _table(records[0].shelf), list(map(_columns, records)), "IGNORE")
         added = connection.total_changes - before
     settle(path)
     return added
@@ -119,17 +114,10 @@ def _columns(stored: StoredEntity | StoredAgent) -> dict[str, Any]:
     return {**texts, "created_at": time.time()}
 
 
-def replace_entity(path: Path, old_id: str, entity: StoredEntity) -> None:
-    """An edit: another content has another id, and stands where the old one stood."""
-    _replace(path, db.LibraryEntity, old_id, _columns(entity))
-
-
-def replace_agent(path: Path, old_id: str, agent: StoredAgent) -> None:
-    _replace(path, db.LibraryAgent, old_id, _columns(agent))
-
-
-def _replace(path: Path, table: "type[SQLModel]", old_id: str, columns: dict[str, Any]) -> None:
-    """In the place of the old one; where the new one is there already, the old one goes."""
+def replace(path: Path, old_id: str, new: StoredEntity | StoredAgent) -> None:
+    """An edit: another content has another id, and stands where the old one stood. Where the new one is there already, the old
+    one goes."""
+    table, columns = _table(new.shelf), _columns(new)
     with writing(path) as connection:
         changed = db.update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
         if not db.execute(connection, changed).rowcount:
@@ -165,7 +153,11 @@ def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
 
 def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
     for record_id in ids:
-        db.remove(connection, db.LibraryEntity if shelf == "entity" else db.LibraryAgent, id=record_id)
+        db.remove(connection, _table(shelf), id=record_id)
+
+
+def _table(shelf: Shelf) -> "type[SQLModel]":
+    return db.LibraryEntity if shelf == "entity" else db.LibraryAgent
 
 
 def remove_type(path: Path, name: str) -> None:
@@ -232,11 +224,11 @@ def _mapping(text: object) -> tuple[dict[str, Any], bool]:
     return (content, False) if isinstance(content, dict) else ({}, True)
 
 
-def _sound(stored: RecordT, shelf: Shelf) -> RecordT:
+def _sound(stored: RecordT) -> RecordT:
     if stored.damaged:
         raise FileError(
-            f"The library's {shelf} {stored.id!r} is damaged: what it holds cannot be read. "
-            f"`tidepool {_PLURALS[shelf]} remove` takes it out."
+            f"The library's {stored.shelf} {stored.id!r} is damaged: what it holds cannot be read. "
+            f"`tidepool {_PLURALS[stored.shelf]} remove` takes it out."
         )
     return stored
 

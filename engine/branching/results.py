@@ -13,10 +13,10 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters, stratified
-from tidepool.engine.inference.effects import FIRST, SECOND, cell_mean, difference, of_two
-from tidepool.engine.inference.grouped import Array, Grouped, numpy
-from tidepool.engine.inference.intervals import Interval, rates_of
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters, two_samples
+from tidepool.engine.inference.effects import FIRST, SECOND, cell_mean, difference, difference_as_json, of_two
+from tidepool.engine.inference.grouped import numpy, spread_of
+from tidepool.engine.inference.intervals import Interval, rates_of, scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Talk
 from tidepool.engine.inference.measures import number as numeric
 from tidepool.engine.inference.significance import corrected
@@ -36,6 +36,7 @@ from tidepool.engine.reports.blocks import (
     Words,
     counted,
     ended,
+    ends_of,
     listing,
     number,
     quoted,
@@ -194,18 +195,14 @@ def _over_conversations(measure: Outcome, complete: Values, origin: Origin, shar
     data: dict[str, Any] = {}
     for arm, cell in zip(reversed(origin.arms), (FIRST, SECOND), strict=False):
         mean = cell_mean(table, cell)
-        data |= {arm: _scaled(mean.mean, measure.scale), f"{arm}_ci95": _stretched(mean.interval, measure.scale)}
+        data |= _arm(arm, mean.mean, mean.interval, measure.scale)
     found = difference(table)
     untested = found.units == "talks" and found.number < FEWEST_TESTED
     few = few_clusters(found.number, "conversations", FEWEST_BRANCHED) if found.units == "talks" else found.note
     data |= {"units": CALLED.get(found.units, found.units), "estimand": found.estimand, "note": few or found.note}
     if origin.say is not None:
-        data |= {
-            "difference": _scaled(found.difference, measure.scale),
-            "difference_ci95": _stretched(found.interval, measure.scale),
-            "p_value": None if untested else found.p_value,
-            "method": found.method,
-        }
+        data |= difference_as_json(replace(found, p_value=None) if untested else found, measure.scale)
+        data["method"] = found.method
     return data
 
 
@@ -217,35 +214,16 @@ def _of_this_one(measure: Outcome, complete: Values, origin: Origin, _: Shared) 
     (arms,) = complete.values() if complete else (dict.fromkeys(origin.arms, ()),)
     data: dict[str, Any] = {"units": "redraws", "estimand": "this conversation", "note": ""}
     for arm in origin.arms:
-        mean, bounds = _mean_of(arms[arm], measure.bounds)
-        data |= {arm: _scaled(mean, measure.scale), f"{arm}_ci95": _stretched(bounds, measure.scale)}
+        (rate,) = rates_of(spread_of(numpy.array(arms[arm])), measure.bounds) if arms[arm] else (None,)
+        data |= _arm(arm, rate.mean if rate else None, rate.interval() if rate else None, measure.scale)
     if origin.say is None:
         return data
-    values = numpy.array([*arms["altered"], *arms["control"]])
-    first = numpy.arange(len(values)) < len(arms["altered"])
-    contrast = stratified(first, values, numpy.zeros(len(values), dtype=int), bounds=measure.bounds)
-    return data | {
-        "difference": _scaled(contrast.difference if contrast else None, measure.scale),
-        "difference_ci95": _stretched(contrast.interval if contrast else None, measure.scale),
-        "p_value": contrast.p_value if contrast else None,
-        "method": contrast.method if contrast else None,
-    }
+    contrast = two_samples(arms["altered"], arms["control"], bounds=measure.bounds)
+    return data | difference_as_json(contrast, measure.scale) | {"method": contrast and contrast.method}
 
 
-def _mean_of(values: Sequence[float], bounds: Interval) -> tuple[float | None, Interval | None]:
-    if not values:
-        return None, None
-    array: Array = numpy.array(values)
-    (rate,) = rates_of(Grouped(numpy.zeros(len(array), dtype=int), 1, [numpy.arange(len(array))]).spread(array), bounds)
-    return (rate.mean, rate.interval()) if rate else (None, None)
-
-
-def _scaled(value: float | None, scale: float) -> float | None:
-    return None if value is None else scale * value
-
-
-def _stretched(bounds: Interval | None, scale: float) -> list[float] | None:
-    return None if bounds is None else [scale * bounds[0], scale * bounds[1]]
+def _arm(arm: Arm, mean: float | None, interval: Interval | None, scale: float) -> dict[str, Any]:
+    return {arm: None if mean is None else scale * mean, f"{arm}_ci95": scaled(interval, scale)}
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
@@ -300,7 +278,7 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
 
 def _figure(branch: Mapping[str, Any], title: str) -> Figure:
     outcomes = branch["outcomes"]
-    rows = [(entry["words"], entry["difference"], _bounds(entry, "difference")) for entry in outcomes]
+    rows = [(entry["words"], entry["difference"], ends_of(entry["difference_ci95"])) for entry in outcomes]
     units = ("percentage points" if entry["unit"] == "%" else "points of the scale" for entry in outcomes)
     xlabel = " or ".join(dict.fromkeys(units))
     return forest(f"said otherwise less drawn again, {title}", rows, xlabel, caption="")
@@ -309,12 +287,7 @@ def _figure(branch: Mapping[str, Any], title: str) -> Figure:
 def _estimate(entry: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
     percent = entry["unit"] == "%"
     unit = " %" if percent and not signed else ""
-    return Estimate(entry[name], _bounds(entry, name), 1 if percent else 2, unit, signed)
-
-
-def _bounds(entry: Mapping[str, Any], name: str) -> Interval | None:
-    bounds = entry[f"{name}_ci95"]
-    return None if bounds is None else (bounds[0], bounds[1])
+    return Estimate(entry[name], ends_of(entry[f"{name}_ci95"]), 1 if percent else 2, unit, signed)
 
 
 def _notes(branch: Mapping[str, Any]) -> Iterator[str]:

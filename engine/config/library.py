@@ -193,8 +193,7 @@ def store_additions(database: Path, additions: LibraryAdditions) -> AddedToLibra
     prepare(database)
     if additions.types:
         library.put_types(database, additions.types)
-    added = library.add_entities(database, additions.entities) if additions.entities else 0
-    added += library.add_agents(database, additions.agents) if additions.agents else 0
+    added = library.add(database, additions.entities) + library.add(database, additions.agents)
     known = len(additions.entities) + len(additions.agents) - added
     return AddedToLibrary(added, known, tuple(kind.name for kind in additions.types))
 

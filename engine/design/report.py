@@ -27,6 +27,7 @@ from tidepool.engine.reports.blocks import (
     Report,
     Words,
     counted,
+    ends_of,
     listing,
     table,
     tested,
@@ -60,8 +61,8 @@ class Shown(NamedTuple):
     entry: Entry
 
     def estimate(self, unit: str = "") -> Estimate:
-        bounds = self.entry["difference_ci95"]
-        return Estimate(self.entry["difference"], _pair(bounds), self.outcome["digits"], unit, signed=True)
+        interval = ends_of(self.entry["difference_ci95"])
+        return Estimate(self.entry["difference"], interval, self.outcome["digits"], unit, signed=True)
 
     @property
     def counted(self) -> str:
@@ -165,10 +166,6 @@ def _notes(effects: Sequence[Shown]) -> Iterator[Words]:
     yield from (Words(f"{listing(marks)}: {note}", "warning") for note, marks in by_note.items())
 
 
-def _pair(bounds: Sequence[float] | None) -> tuple[float, float] | None:
-    return None if bounds is None else (bounds[0], bounds[1])
-
-
 def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
     """Two outcomes side by side where they count the same."""
     outcomes, factors = dict(statistics["outcomes"]), statistics["factors"]
@@ -181,7 +178,7 @@ def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
                 *(_short(level, factors) for level in cells[0]["levels"].values()),
                 count,
                 *(
-                    Estimate(cell["mean"], _pair(cell["ci95"]), one["digits"])
+                    Estimate(cell["mean"], ends_of(cell["ci95"]), one["digits"])
                     for cell, one in zip(cells, part.values(), strict=True)
                 ),
             )
@@ -204,7 +201,8 @@ def _counts(outcome: Entry) -> list[str]:
 def _forest(effects: Sequence[Shown]) -> Block:
     """Marks as in the tables: a figure has little room for names."""
     rows = [
-        (f"{one.mark} {one.contrast}", one.entry["difference"], _pair(one.entry["difference_ci95"])) for one in effects
+        (f"{one.mark} {one.contrast}", one.entry["difference"], ends_of(one.entry["difference_ci95"]))
+        for one in effects
     ]
     note = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
     legend = " H: hypothesis of the design, E: exploratory." if effects[0].mark.startswith("H") else ""

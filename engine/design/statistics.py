@@ -32,7 +32,7 @@ from tidepool.engine.inference.hypotheses import (
     read_hypotheses,
     weigh,
 )
-from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import Outcome
 from tidepool.engine.inference.significance import corrected, holm
 from tidepool.engine.kinds import load_kind
@@ -220,7 +220,7 @@ def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:
         "talks" if table.outcome.per_talk else "batches": mean.talks,
         "missing": mean.missing,
         "mean": None if mean.mean is None else mean.mean * scale,
-        "ci95": _scaled(mean.interval, scale),
+        "ci95": scaled(mean.interval, scale),
         "estimand": mean.estimand,
         "note": mean.note,
     }
@@ -233,7 +233,7 @@ def _effect_fields(measured: Effect | None, table: OutcomeTable) -> dict[str, An
         return {**nothing, "estimand": estimand_of(table)}
     return {
         "difference": None if measured.difference is None else measured.difference * outcome.scale,
-        "difference_ci95": _scaled(measured.interval, outcome.scale),
+        "difference_ci95": scaled(measured.interval, outcome.scale),
         "units": measured.units,
         "number": measured.number,
         "left_out": measured.left_out,
@@ -241,10 +241,6 @@ def _effect_fields(measured: Effect | None, table: OutcomeTable) -> dict[str, An
         "estimand": measured.estimand,
         "note": measured.note,
     }
-
-
-def _scaled(interval: Interval | None, scale: float) -> list[float] | None:
-    return interval and [interval[0] * scale, interval[1] * scale]
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------

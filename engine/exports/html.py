@@ -5,27 +5,10 @@ A report is one file without scripts and without anything from elsewhere; a poli
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from tidepool.engine.reports.blocks import INKS, Colour, as_hex, ink_of
 from tidepool.storage.text import in_report
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2530; --paper: #fbfaf7; --soft: #6b7683; --line: #d8d5cc;
-        --first: #2f6f9f; --second: #d08c2f; --mark: #fff1b8; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e3da; --paper: #14191f; --soft: #97a1ad; --line: #38414b;
-        --first: #6fb1e0; --second: #e3ae62; --mark: #5b4a12; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 60rem;
-       margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; } .soft { color: var(--soft); }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0; display: block; overflow-x: auto; }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: right; }
-th.word, td.word { text-align: left; } .strong { font-weight: 600; } th { font-weight: 600; color: var(--soft); }
-.simulated { border-left: .3rem solid var(--second); padding: .3rem .8rem; }
-details { margin: .4rem 0; } summary { cursor: pointer; } pre, .said { white-space: pre-wrap; overflow-wrap: anywhere; }
-.said { margin: .2rem 0 .8rem 1rem; unicode-bidi: plaintext; } strong, span, summary, td, th { unicode-bidi: isolate; }
-mark { background: var(--mark); color: inherit; }
-svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
-"""
 
 
 def _marks(ground: Colour) -> str:
@@ -33,7 +16,8 @@ def _marks(ground: Colour) -> str:
     return f":root {{{inks} }}"
 
 
-STYLE = f"""{_STYLE}{_marks((251, 250, 247))}
+STYLE = f"""
+{Path(__file__).with_name("report.css").read_text(encoding="utf-8")}{_marks((251, 250, 247))}
 @media (prefers-color-scheme: dark) {{ {_marks((20, 25, 31))} }}
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

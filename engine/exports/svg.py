@@ -114,6 +114,14 @@ def legend(entries: Sequence[tuple[str, Callable[[float, float], Html]]]) -> tup
     return shapes, (y + 12 if entries else 0.0)
 
 
+def _painted(figure: Figure, mark: Callable[..., Html]) -> tuple[list[str], list[Html], float]:
+    """The ink of each series; and, where there are several, their legend with its height."""
+    paints = [series_ink(figure, series, place) for place, series in enumerate(figure.series)]
+    marks = [partial(mark, ink=ink, place=place) for place, ink in enumerate(paints)]
+    entries = [(series.name, one) for series, one in zip(figure.series, marks, strict=True)]
+    return paints, *legend(entries if len(entries) > 1 else [])
+
+
 def short(name: str, width: int) -> str:
     return name if len(name) <= width else name[: width - 1] + "…"
 
@@ -147,9 +155,7 @@ def by_name(figure: Figure) -> Html:
     dashed line shows what means are held against, where there is such a value."""
     is_bars = figure.form == "bars"
     several = len(figure.series) > 1
-    paints = [series_ink(figure, series, place) for place, series in enumerate(figure.series)]
-    swatches = [(series.name, partial(_swatch, ink=paints[at], place=at)) for at, series in enumerate(figure.series)]
-    head, above = legend(swatches if several else [])
+    paints, head, above = _painted(figure, _swatch)
     thick = 16.0 if several else 24.0
     group = thick * len(paints) + (8 if several else 0)
     labels = [
@@ -212,10 +218,7 @@ def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float) -> l
 
 def curves(figure: Figure) -> Html:
     """One line for each series on the band of its intervals, with a mark of its own along its way."""
-    several = len(figure.series) > 1
-    paints = [series_ink(figure, item, place) for place, item in enumerate(figure.series)]
-    entries = [(item.name, partial(shape, place=place, ink=paints[place])) for place, item in enumerate(figure.series)]
-    head, above = legend(entries if several else [])
+    paints, head, above = _painted(figure, shape)
     height = 270 + above
     top, floor = TOP + above, height - BOTTOM
     up, across = upright(figure, 6), along(figure, 8)
@@ -227,7 +230,7 @@ def curves(figure: Figure) -> Html:
     for place, (ink, series) in enumerate(zip(paints, figure.series, strict=True)):
         points = [(x(at), y(value)) for at, value in thin_out(known_points(series), MOST_POINTS)]
         shapes.append(element("polyline", points=pairs(points), fill="none", stroke=ink, stroke_width=2))
-        if several or len(points) == 1:
+        if head or len(points) == 1:
             shapes += _along(points, place, len(figure.series), ink)
     return svg(height, shapes, figure.title, figure.note)
 

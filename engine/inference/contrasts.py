@@ -15,7 +15,16 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from tidepool.engine.inference.distributions import normal_tail, student_tail
-from tidepool.engine.inference.grouped import Array, Grouped, counted, distinct_number, numbered, numpy, pair_codes
+from tidepool.engine.inference.grouped import (
+    Array,
+    Grouped,
+    counted,
+    distinct_number,
+    numbered,
+    numpy,
+    pair_codes,
+    spread_of,
+)
 from tidepool.engine.inference.intervals import (
     LEVEL,
     UNIT,
@@ -27,6 +36,7 @@ from tidepool.engine.inference.intervals import (
     parts_of,
     quantile,
     rates_of,
+    scaled,
 )
 
 FEW = 5
@@ -53,8 +63,7 @@ class Contrast:
     """of two arms, those of the arm that has fewer"""
 
     def as_json(self) -> dict[str, Any]:
-        ends = self.interval and list(self.interval)
-        return {"difference": self.difference, "difference_ci95": ends, "p_value": self.p_value}
+        return {"difference": self.difference, "difference_ci95": scaled(self.interval), "p_value": self.p_value}
 
 
 def student(
@@ -97,9 +106,13 @@ def over_members(values: Array, members: Array) -> Contrast:
     member with all its values."""
     total, count, parts = float(values.sum()), len(values), parts_of(values, members)
     without = [(total - part) / (count - times) for part, times in parts if times < count]
-    variance = jackknife_variance(without) if len(without) == len(parts) > 1 else math.nan
-    number = len(parts)
-    return student("jackknife", number, total / count, variance, number - 1, tested=number >= FEWEST_TESTED)
+    return jackknife(total / count, without, len(parts))
+
+
+def jackknife(mean: float, without: Sequence[float], number: int) -> Contrast:
+    """Of a mean over so many units, by its values without each of them."""
+    variance = jackknife_variance(without) if len(without) == number > 1 else math.nan
+    return student("jackknife", number, mean, variance, number - 1, tested=number >= FEWEST_TESTED)
 
 
 def of_mean(values: Sequence[float]) -> Contrast | None:
@@ -107,6 +120,12 @@ def of_mean(values: Sequence[float]) -> Contrast | None:
     if len(values) < 2:
         return None
     return student("t", len(values), fmean(values), stdev(values) ** 2 / len(values), len(values) - 1)
+
+
+def interval_of_mean(values: Sequence[float], bounds: Interval = (-math.inf, math.inf)) -> Interval | None:
+    """Student's, cut at the bounds of the scale."""
+    ends = found.interval if (found := of_mean(values)) else None
+    return ends and (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
 
 
 # -- two arms, stratum by stratum ------------------------------------------------------------------------------
@@ -117,6 +136,15 @@ def stratified(
 ) -> Contrast | None:
     """First arm less second; None where no stratum has both. Without `clusterings` every value is a cluster of its own."""
     return Arms(first, strata, clusterings).contrast(values, bounds)
+
+
+def two_samples(
+    first: Sequence[float], second: Sequence[float], clusterings: Sequence[Array] = (), bounds: Interval = UNIT
+) -> Contrast | None:
+    """The same of a single stratum; labels of clusters are of the first arm's values, then of the second's."""
+    values = numpy.array([*first, *second])
+    in_first = numpy.arange(len(values)) < len(first)
+    return stratified(in_first, values, numpy.zeros(len(values), dtype=int), clusterings, bounds)
 
 
 def _varied(values: Array, strata: Array) -> int:
@@ -215,8 +243,7 @@ def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
     in_second = arms.times - in_first
     pull = in_first * in_second / arms.times
     weights = numpy.where(arms.first, (pull / in_first)[arms.strata], (pull / in_second)[arms.strata])
-    grouped = Grouped((~arms.first).astype(int), 2, clusterings or [numpy.arange(len(values))])
-    spread = grouped.spread(values, weights)
+    spread = Grouped((~arms.first).astype(int), 2, clusterings).spread(values, weights)
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())
@@ -248,8 +275,7 @@ def matched(
     if order is not None:
         _, group = numbered(order.astype(int))
         weights = 1 / numpy.bincount(group)[group]
-    every = numpy.zeros(len(values), dtype=int)
-    spread = Grouped(every, 1, clusterings or [numpy.arange(len(values))]).spread(values, weights)
+    spread = spread_of(values, clusterings, weights)
     mean, variance, clusters = float(spread.mean[0]), float(spread.variance[0]), int(spread.clusters[0])
     tested = not clusterings or clusters >= FEWEST_TESTED
     if len(clusterings) == 1:

@@ -16,11 +16,12 @@ from tidepool.engine.inference.contrasts import (
     IN_EVERY_ONE,
     Contrast,
     few_clusters,
+    interval_of_mean,
     matched,
     of_mean,
     over_members,
 )
-from tidepool.engine.inference.grouped import Array, Grouped, numpy, pair_codes
+from tidepool.engine.inference.grouped import Array, numpy, pair_codes, spread_of
 from tidepool.engine.inference.hypotheses import (
     FEWEST_REPLICATES,
     Cell,
@@ -32,7 +33,7 @@ from tidepool.engine.inference.hypotheses import (
     Weighing,
     weigh,
 )
-from tidepool.engine.inference.intervals import Interval, interval_over, parts_of, rates_of
+from tidepool.engine.inference.intervals import Interval, interval_over, parts_of, rates_of, scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome
 
 # -- tables of outcomes ------------------------------------------------------------------------------------------------
@@ -253,6 +254,13 @@ def difference(table: OutcomeTable) -> Effect:
     return _over_talks(table, FIRST_LESS_SECOND)
 
 
+def difference_as_json(found: Effect | Contrast | None, scale: float) -> dict[str, float | list[float] | None]:
+    if found is None or found.difference is None:
+        return dict.fromkeys(("difference", "difference_ci95", "p_value"))
+    ends = scaled(found.interval, scale)
+    return {"difference": scale * found.difference, "difference_ci95": ends, "p_value": found.p_value}
+
+
 def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
     by_talk = table.outcome.per_talk and not weighing.redraws and table.matched(weighing.groups)
     return _over_talks(table, weighing) if by_talk else _over_replicates(table, weighing)
@@ -363,7 +371,7 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
         return CellMean(cell, 0, missing, None, None, estimand)
     mean = float(present.mean())
     if not table.outcome.per_talk:
-        interval = _cut(of_mean(present.tolist()), table.outcome.bounds)
+        interval = interval_of_mean(present.tolist(), table.outcome.bounds)
         return CellMean(cell, len(present), missing, mean, interval, estimand)
     units, clusters = _clusters(table, rows, [column])
     interval, number = _interval(table, rows, present, units, clusters)
@@ -391,11 +399,6 @@ def _interval(
     if math.isinf(high - low):
         found = matched(values, clusters, math.inf)
         return (found.interval, found.clusters) if found else (None, 0)
-    spread = Grouped(numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))]).spread(values)
+    spread = spread_of(values, clusters)
     (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
     return rate.interval() if rate else None, int(spread.clusters[0])
-
-
-def _cut(contrast: Contrast | None, bounds: Interval) -> Interval | None:
-    interval = contrast.interval if contrast else None
-    return interval and (max(bounds[0], interval[0]), min(bounds[1], interval[1]))

@@ -84,11 +84,12 @@ class _Clustering:
 
 
 class Grouped:
-    """Rows by group; `clusterings` say by what they cluster, two ways at most."""
+    """Rows by group; `clusterings` say by what they cluster, two ways at most. Without, each is a cluster of its own."""
 
-    def __init__(self, groups: Array, size: int, clusterings: Sequence[Array]) -> None:
+    def __init__(self, groups: Array, size: int, clusterings: Sequence[Array] = ()) -> None:
         self._groups, self._size = groups, size
         self._count = numpy.bincount(groups, minlength=size)
+        clusterings = clusterings or [numpy.arange(len(groups))]
         crossed = [pair_codes(*clusterings)] if len(clusterings) == 2 else []
         self._clusterings = [self._clustering(labels) for labels in (*clusterings, *crossed)]
 
@@ -131,3 +132,8 @@ class Grouped:
             affected = numpy.bincount(clustering.cluster, differs, minlength=len(clustering.owner)) > 0
             counts.append(numpy.bincount(clustering.owner, affected, minlength=self._size))
         return numpy.minimum.reduce(counts)
+
+
+def spread_of(values: Array, clusterings: Sequence[Array] = (), weights: Array | None = None) -> Spread:
+    """Of values that are one group."""
+    return Grouped(numpy.zeros(len(values), dtype=int), 1, clusterings).spread(values, weights)

@@ -26,6 +26,11 @@ def in_percent(interval: Interval | None) -> Interval | None:
     return interval and (100 * interval[0], 100 * interval[1])
 
 
+def scaled(interval: Interval | None, scale: float = 1.0) -> list[float] | None:
+    """As JSON has it."""
+    return interval and [scale * end for end in interval]
+
+
 @lru_cache(maxsize=65536)
 def share_interval(successes: int, trials: int) -> Interval:
     """Wilson's interval of a share."""

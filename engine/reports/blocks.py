@@ -194,6 +194,11 @@ class Estimate:
         return number(self.value, digits_of(self.interval, self.digits), self.unit, signed=self.signed)
 
 
+def ends_of(bounds: Sequence[float] | None, scale: float = 1.0) -> Interval | None:
+    """An interval as JSON has it."""
+    return (scale * bounds[0], scale * bounds[1]) if bounds else None
+
+
 @dataclass(frozen=True, slots=True)
 class PValue:
     value: float | None

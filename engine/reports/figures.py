@@ -17,6 +17,7 @@ from tidepool.engine.reports.blocks import (
     Named,
     Series,
     Table,
+    ends_of,
     places_of,
 )
 
@@ -181,9 +182,8 @@ Row = tuple[str, float, tuple[float, float] | None]
 
 def difference_of(row: Mapping[str, Any], scale: float, digits: int) -> Estimate:
     """A difference and its interval; of shares, which 100 makes per cent, in points."""
-    ends = row["difference_ci95"]
-    interval = (scale * ends[0], scale * ends[1]) if ends else None
-    return Estimate(scale * row["difference"], interval, digits, " points" if scale == 100 else "", signed=True)
+    interval, unit = ends_of(row["difference_ci95"], scale), " points" if scale == 100 else ""
+    return Estimate(scale * row["difference"], interval, digits, unit, signed=True)
 
 
 def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:

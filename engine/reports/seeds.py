@@ -11,7 +11,13 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, BoundedContrast, of_mean, of_runs, seeds_in_words
+from tidepool.engine.inference.contrasts import (
+    SEEDS_FOR_A_VERDICT,
+    BoundedContrast,
+    interval_of_mean,
+    of_runs,
+    seeds_in_words,
+)
 from tidepool.engine.inference.effects import SPEAKS_OF
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.significance import corrected, withhold_reversible
@@ -247,9 +253,7 @@ def _held_out(groups: Mapping[str, Mapping[int, RunRead]], runs: Runs, same: boo
 
 def mean_over_seeds(values: Sequence[float], bounds: Interval, digits: int = 3) -> Estimate:
     """With Student's interval, cut at the bounds of the scale."""
-    ends = contrast.interval if (contrast := of_mean(values)) else None
-    interval = ends and (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
-    return Estimate(fmean(values) if values else None, interval, digits)
+    return Estimate(fmean(values) if values else None, interval_of_mean(values, bounds), digits)
 
 
 def _curve(label: str, runs: Sequence[RunRead]) -> Series | None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from tidepool.engine.call import Call, Message, PriceTag, expected_input, expected_tokens, seed_of
 from tidepool.engine.config.sections import SimulatedSettings
@@ -227,20 +226,15 @@ class PurchaseLog:
         """Made when something is sold: a plan leaves no trace."""
         return seller_folder()
 
-    @property
-    def _sales(self) -> Path:
-        return self.folder / f"{self._batch_id}.sales"
-
     # -- live sales --------------------------------------------------------------------------------------
 
     def sell(self, seed: int) -> None:
         """One line for each answer sold live; the seed is the call's address, hashed."""
         if self._descriptor is None:
-            self._descriptor = os.open(self._sales, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            self._descriptor = os.open(
+                self.folder / f"{self._batch_id}.sales", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
+            )
         os.write(self._descriptor, b"%016x\n" % seed)
-
-    def live_sales(self) -> list[str]:
-        return self._sales.read_text().split() if self._sales.exists() else []
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -258,7 +252,8 @@ class PurchaseLog:
         return remote_id
 
     def find(self, order_id: str) -> str | None:
-        return next((path.stem for path in self._sold(order_id)), None)
+        sold = self.folder.glob(f"simbatch_{order_id}_*.sold") if _NAME.fullmatch(order_id) else ()
+        return min((path.stem for path in sold), default=None)
 
     def look_up(self, remote_id: str) -> SoldBatch | None:
         if not _NAME.fullmatch(remote_id) or not (path := self.folder / f"{remote_id}.sold").exists():
@@ -268,27 +263,15 @@ class PurchaseLog:
         return SoldBatch(remote_id, created_at, float(cancelled.read_text()) if cancelled.exists() else None, count)
 
     def requests_of(self, remote_id: str) -> list[tuple[str, int, Call]]:
+        listed = json.loads(zlib.decompress((self.folder / f"{remote_id}.requests").read_bytes()))
         return [
             (name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest))
-            for name, seed, (step, wave, model, messages, *rest) in self._listed(remote_id)
+            for name, seed, (step, wave, model, messages, *rest) in listed
         ]
 
     def cancel(self, remote_id: str) -> None:
         if (sold := self.look_up(remote_id)) is not None and sold.cancelled_at is None:
             replace_file(self.folder / f"{remote_id}.cancelled", str(time.time()).encode())
-
-    def ordered_seeds(self, order_ids: Iterable[str]) -> list[int]:
-        """Every call ever ordered under these ids, once for each time it was ordered."""
-        sold = [path.stem for order_id in order_ids for path in self._sold(order_id)]
-        return [seed for remote_id in sold for _, seed, _ in self._listed(remote_id)]
-
-    def _sold(self, order_id: str) -> list[Path]:
-        return sorted(self.folder.glob(f"simbatch_{order_id}_*.sold")) if _NAME.fullmatch(order_id) else []
-
-    def _listed(self, remote_id: str) -> list[tuple[str, int, Sequence[Any]]]:
-        listed: list[tuple[str, int, Sequence[Any]]]
-        listed = json.loads(zlib.decompress((self.folder / f"{remote_id}.requests").read_bytes()))
-        return listed
 
 
 # -- Responders --------------------------------------------------------------------------------------------------------
@@ -296,11 +279,7 @@ class PurchaseLog:
 
 RESPONDERS: dict[str, tuple[str, ...]] = {
     "filler": ("provider:FILLER",),
-    "solver": ("solver:SOLVER",),
-    "solver-small": ("solver:SOLVER",),
-    "solver-large": ("solver:SOLVER",),
-    "solver-planted": ("solver:SOLVER",),
-    "flat-solver": ("solver:SOLVER",),
+    **dict.fromkeys(("solver", "solver-small", "solver-large", "solver-planted", "flat-solver"), ("solver:SOLVER",)),
     "persona": ("simulation:PERSONA",),
     "encoder": ("mutation:ENCODER",),
     "target": ("mutation:TARGET",),

@@ -61,16 +61,7 @@ class Traits:
     """whose turns of phrase are used"""
 
 
-PERSONAS = {
-    "guarded": Traits(0.01, 0.09, 0.02, 0.02, 0.02, 0.04, 0.15, 0.55, 0.25, (45, 10, 15, 10, 20), "guarded"),
-    "trusting": Traits(0.26, 0.50, 0.28, 0.25, 0.12, 0.0, 0.2, 0.5, 0.5, (82, 6, 3, 5, 4), "trusting"),
-    "bargainer": Traits(0.02, 0.78, 0.01, 0.22, 0.02, 0.05, 0.8, 0.6, 0.2, (70, 10, 7, 5, 8), "bargainer"),
-    "talkative": Traits(0.18, 0.22, 0.12, 0.1, 0.08, 0.02, 0.2, 0.35, 0.95, (50, 15, 5, 10, 20), "talkative"),
-    "deceptive": Traits(0.01, 0.07, 0.02, 0.02, 0.02, 0.5, 0.3, 0.75, 0.3, (35, 10, 20, 15, 20), "deceptive"),
-    "curious": Traits(0.06, 0.42, 0.08, 0.2, 0.05, 0.02, 0.3, 0.95, 0.35, (62, 12, 10, 4, 12), "curious"),
-    "forgetful": Traits(0.12, 0.2, 0.18, 0.12, 0.04, 0.01, 0.15, 0.45, 0.6, (36, 6, 2, 40, 16), "forgetful"),
-    "playful": Traits(0.14, 0.3, 0.16, 0.2, 0.1, 0.06, 0.35, 0.5, 0.5, (16, 32, 28, 4, 20), "playful"),
-}
+PERSONAS = {name: Traits(*values) for name, values in texts("game_personas").items()}
 
 
 class _Nudge(NamedTuple):
@@ -138,24 +129,10 @@ def _share(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
-_GIVING_STARTS = ("my ", "mine is", "the word i ", "first letters")
-"""without one of these no cue below can be there: most messages need no further look"""
-_GIVING = (
-    "my word is",
-    "my secret is",
-    "my code word is",
-    "my secret word is",
-    "my codeword is",
-    "the word i hold is",
-    "the word i was given is",
-    "mine is",
-    "my word:",
-    "my secret:",
-    "first letters of",
-)
+_CUES: dict[str, tuple[str, ...]] = texts("game_cues")
+"""words that announce a secret, ask for one or offer a trade; without one of `giving_starts` no cue of `giving` can be there: most
+messages need no further look"""
 _GIVING_DENIED = re.compile(r"\s*,?\s*(?:not|safe|mine|staying|still|going|nobody|no|none|worth|only|yours|too|for)\b")
-_ASKING = ("your word", "your secret", "yours", "your code", "tell me", "give me", "you hold", "what is it")
-_OFFERING = ("trade", "exchange", "swap", "deal", "if you tell", "you go first", "word for word")
 _TOKEN = re.compile(r"[\s\"“'‘]*([\w-]{2,30})[\"”'’]?[.,!]")
 
 
@@ -171,19 +148,19 @@ class MessageReading(NamedTuple):
 @lru_cache(maxsize=16384)
 def read_message(text: str) -> MessageReading:
     lowered = text.lower()
-    end = _end_of_giving(lowered) if _any_in(_GIVING_STARTS, lowered) else -1
+    end = _end_of_giving(lowered) if _any_in(_CUES["giving_starts"], lowered) else -1
     token = _TOKEN.match(text, end) if end >= 0 and len(lowered) == len(text) else None
     return MessageReading(
         word_given=end >= 0,
         word=token[1] if token else "",
-        asks="?" in lowered and _any_in(_ASKING, lowered),
-        offers=_any_in(_OFFERING, lowered),
+        asks="?" in lowered and _any_in(_CUES["asking"], lowered),
+        offers=_any_in(_CUES["offering"], lowered),
     )
 
 
 def _end_of_giving(lowered: str) -> int:
     """Where the words that announce a secret end and the secret begins; -1 when none is given."""
-    for cue in _GIVING:
+    for cue in _CUES["giving"]:
         at = lowered.find(cue)
         if at >= 0 and not _GIVING_DENIED.match(lowered, at + len(cue)):
             return at + len(cue)

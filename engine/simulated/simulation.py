@@ -23,8 +23,6 @@ STEPS: tuple[tuple[str, ...], ...] = _TEXTS["steps"]
 _EDGES = (-0.6, -0.2, 0.2, 0.6)
 _MEANINGS = {phrase[:9]: (phrase, step / 2 - 1.0) for step, phrases in enumerate(STEPS) for phrase in phrases}
 """by their first nine characters, in which they all differ"""
-_FOR = (" agree", " yes", " support", " good idea", " welcome", " in favour")
-_AGAINST = (" disagree", " no ", " oppose", " doubt", " refuse", " against")
 
 
 def step_of(stance: float) -> int:
@@ -46,30 +44,16 @@ def stance_in(text: str) -> float | None:
 
 def _balance_of_words(text: str) -> float | None:
     padded = f" {text.casefold()} "
-    good = sum(map(padded.count, _FOR))
-    bad = sum(map(padded.count, _AGAINST))
+    good = sum(map(padded.count, _PHRASES["for"]))
+    bad = sum(map(padded.count, _PHRASES["against"]))
     return (good - bad) / (good + bad) if good + bad else None
 
 
 _WORD = re.compile(r"[^\W\d_]{5,}")
-_EMPTY_WORDS = frozenset(
-    _WORD.findall(
-        "about above after again against along already although always among another answer because before "
-        "being below between character could during every first going having other others should since still "
-        "something their there these thing things those three through under until where whether which while "
-        "whose within without would years"
-    )
-)
+_EMPTY_WORDS = frozenset(_WORD.findall(_TEXTS["empty_words"]))
 _ROUND_TURNS = re.compile(r"Write one round: (one|[0-9]{1,4}) message")
 
-_LEANING = {
-    "agreeableness": 0.16,
-    "kindness": 0.16,
-    "trust in partners": 0.16,
-    "openness": 0.08,
-    "appetite for risk": 0.08,
-    "neuroticism": -0.08,
-}
+_LEANING: dict[str, float] = _TEXTS["leaning"]
 """what a point above 5.5 on a scale of ten adds to the stance"""
 
 _COLOURS: tuple[tuple[str, float, float, str], ...] = _TEXTS["colours"]

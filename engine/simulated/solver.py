@@ -21,12 +21,9 @@ from tidepool.engine.studies.evolution.tasks.task import FORM
 KIND, LEVEL = "logic", 3
 """as the landscape has them"""
 
-GOOD, BAD = (tuple(texts("moods")[mood].split()) for mood in ("good", "bad"))
-MOODS: Mapping[str, str] = {
-    **dict.fromkeys(("positive", "good", "happy", "favourable", "pos"), "good"),
-    **dict.fromkeys(("negative", "bad", "unhappy", "unfavourable", "neg"), "bad"),
-    **dict.fromkeys(("mixed", "neutral", "both", "neither"), "both"),
-}
+_MOODS = texts("moods")
+GOOD, BAD = (tuple(_MOODS[mood].split()) for mood in ("good", "bad"))
+MOODS: Mapping[str, str] = _MOODS["labels"]
 """labels that are moods → which cue words speak for them"""
 
 _LETTERED = re.compile(r"^\(?([A-Z])[).:] +(\S.*)$", re.MULTILINE)
@@ -81,12 +78,6 @@ def _mood(text: str, options: Sequence[str]) -> str | None:
 
 POINTS: dict[str, tuple[str, str, str]] = texts("explanations")
 """questions that want an explanation, with the three points the solver makes of each"""
-_EMPTY_POINTS = (
-    "There is more to it than one might think.",
-    "People have wondered about this for a long time.",
-    "It simply is like that.",
-    "Much could be said here.",
-)
 
 
 def _explain(model_name: str, system: str, question: str, seed: int) -> SimulatedReply | None:
@@ -97,25 +88,13 @@ def _explain(model_name: str, system: str, question: str, seed: int) -> Simulate
     dice = Dice(seed)
     right, _ = chance(model_name, system, "logic", 2)
     made = [dice.unit() < right for _ in points]
-    sentences = [point if there else dice.pick(_EMPTY_POINTS) for point, there in zip(points, made, strict=True)]
+    sentences = [
+        point if there else dice.pick(_PHRASES["empty_points"]) for point, there in zip(points, made, strict=True)
+    ]
     return SimulatedReply(" ".join(sentences), f"{sum(made)} of {len(points)} points")
 
 
-_OPENINGS = (
-    "Let me see.",
-    "Let us look at this.",
-    "Here is how I go about it.",
-    "To begin with,",
-    "First things first.",
-)
-_CLOSINGS = ("This makes", "So we get", "That comes to", "Hence the result:", "It follows:")
-_SILENCE = (
-    "I would first have to know more about what is meant here, and then go on from there.",
-    "There are several ways to look at this, and it is hard to say which of them is intended.",
-    "The question can be understood in more than one way, so let me think about it some more.",
-)
-_STEPS = "I write down what is given and go on from one line to the next, so that nothing is lost on the way."
-_CHECK = "Going back over it, the result fits what the question says."
+_PHRASES: dict[str, tuple[str, ...]] = texts("solver")
 _SLIPS = (1, -1, 2, -2, 10, -10, 3, 5, -3, 100, 9, -9)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -135,7 +114,7 @@ def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) 
         if (written := _explain(model_name, system, question, seed)) is not None:
             return written
         ending = _ending(_guess(question, dice), form, 1)
-        return SimulatedReply(f"{_OPENINGS[dice % 5]} I go by the numbers given.\n{ending}", "guess")
+        return SimulatedReply(f"{_PHRASES['openings'][dice % 5]} I go by the numbers given.\n{ending}", "guess")
     right, silent = _chance(model_name, system, known.kind, known.level)
     if asked:  # the message asks for an answer, whatever the prompt does
         right, silent = right / (1 - silent) * (1 - SILENT_WITH_FORMAT), SILENT_WITH_FORMAT
@@ -144,7 +123,7 @@ def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     if draw < right:
         return SimulatedReply(_reply(model_name, system, known, known.worked.answer, dice, form), "right")
     if draw < right + silent:
-        return SimulatedReply(_SILENCE[dice % 3], "silent")
+        return SimulatedReply(_PHRASES["silence"][dice % 3], "silent")
     if (spoilt := habit(model_name, system, known.kind)) and draw < right / (1 - spoilt) + silent:
         pairs = f"{in_pairs(known.worked.answer)} pairs"
         return SimulatedReply(_reply(model_name, system, known, pairs, dice, form), "pairs")
@@ -169,11 +148,11 @@ def _split_text(text: str) -> tuple[str, str]:
 
 def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int, form: str) -> str:
     style, ending = _style(model_name, system), _ending(answer, form, dice & 96)
-    closing = f"{_CLOSINGS[dice % 5]} {answer}." if style != "brief" else ""
+    closing = f"{_PHRASES['closings'][dice % 5]} {answer}." if style != "brief" else ""
     if style == "brief":
         return f"{known.worked.working}\n{ending}"
-    opening = _OPENINGS[(dice >> 16) % 5]
-    extra = {"steps": _STEPS, "checked": f"{_STEPS} {_CHECK}"}.get(style, "")
+    opening = _PHRASES["openings"][(dice >> 16) % 5]
+    extra = " ".join(_PHRASES["afterwords"][: {"steps": 1, "checked": 2}.get(style, 0)])
     return f"{opening} {known.worked.working} {closing} {extra}\n{ending}"
 
 

@@ -14,21 +14,22 @@ from types import MappingProxyType
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import few_clusters, stratified
+from tidepool.engine.inference.contrasts import few_clusters, two_samples
 from tidepool.engine.inference.effects import (
     SPEAKS_OF,
     CellBatch,
     CellMean,
     cell_mean,
     difference,
+    difference_as_json,
     of_two,
     tables_of,
 )
 from tidepool.engine.inference.grouped import numpy, places_in
-from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
+from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, ends_of, table
 from tidepool.engine.reports.export_request import Exporter
 from tidepool.engine.reports.figures import forest
 from tidepool.storage.queries.conversations import measured_by_unit
@@ -169,15 +170,14 @@ def _mean(measure: Outcome, found: CellMean) -> dict[str, Any]:
         "unit": measure.unit,
         "digits": measure.digits,
         "mean": None if found.mean is None else found.mean * measure.scale,
-        "ci95": found.interval and [end * measure.scale for end in found.interval],
+        "ci95": scaled(found.interval, measure.scale),
         "units": found.talks,
         "missing": found.missing,
     }
 
 
 def _estimate(row: Mapping[str, Any]) -> Estimate:
-    bounds = (row["ci95"][0], row["ci95"][1]) if row["ci95"] else None
-    return Estimate(row["mean"], bounds, row["digits"], f" {row['unit']}" if row["unit"] else "")
+    return Estimate(row["mean"], ends_of(row["ci95"]), row["digits"], f" {row['unit']}" if row["unit"] else "")
 
 
 def _measure_blocks(measures: Mapping[str, Mapping[str, Any]]) -> Iterator[Block]:
@@ -197,42 +197,29 @@ def difference_of(measure: Outcome, first: BatchValues, second: BatchValues) -> 
     drawn, units = table.drawn[known.all(axis=1)], list(map(int, known.sum(axis=0)))
     if (drawn[:, 0] == drawn[:, 1]).all() and len(drawn) >= COMMON * max(units) > 0:
         found = difference(table)
-        numbers = _scaled_difference(found.difference, found.interval, found.p_value, measure.scale)
         counts = {"paired": True, "units": len(drawn), "clusters": found.number}
-        return {**counts, **numbers, "estimand": found.estimand, "note": found.note}
+        return {**counts, **difference_as_json(found, measure.scale), "estimand": found.estimand, "note": found.note}
     return None if first.sampled else _two_samples(measure, (first, second))
 
 
 def _two_samples(measure: Outcome, batches: Sequence[BatchValues]) -> dict[str, Any] | None:
-    units = [
-        (arm, talk, value)
-        for arm, batch in enumerate(batches)
-        for talk, value in zip(batch.talks, batch.by_talk[measure.name], strict=True)
-        if value is not None
+    known = [
+        [(talk, value) for talk, value in zip(one.talks, one.by_talk[measure.name], strict=True) if value is not None]
+        for one in batches
     ]
-    group, values = (numpy.array([row[place] for row in units]) for place in (0, 2))
-    ways = _clusterings([(arm, talk) for arm, talk, _ in units], batches)
-    contrast = stratified(group == 0, values, numpy.zeros(len(values), dtype=int), list(ways.values()), measure.bounds)
+    ways = _clusterings([(arm, talk) for arm, own in enumerate(known) for talk, _ in own], batches)
+    first, second = ([value for _, value in own] for own in known)
+    contrast = two_samples(first, second, list(ways.values()), measure.bounds)
     if contrast is None:
         return None
     clusters = " and ".join(ways)
     return {
         "paired": False,
-        "units": [int((group == arm).sum()) for arm in (0, 1)],
+        "units": list(map(len, known)),
         "clusters": contrast.clusters,
-        **_scaled_difference(contrast.difference, contrast.interval, contrast.p_value, measure.scale),
+        **difference_as_json(contrast, measure.scale),
         "estimand": SPEAKS_OF[clusters or "talks"],
         "note": few_clusters(contrast.clusters, clusters) if ways else "",
-    }
-
-
-def _scaled_difference(
-    difference: float | None, interval: Interval | None, p_value: float | None, scale: float
-) -> dict[str, Any]:
-    return {
-        "difference": None if difference is None else difference * scale,
-        "difference_ci95": interval and [end * scale for end in interval],
-        "p_value": p_value,
     }
 
 

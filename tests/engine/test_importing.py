@@ -92,8 +92,8 @@ def test_the_library_is_merged_each_once(database: Path, tmp_path: Path) -> None
     kind = {"name": "villager", "dimensions": [{"name": "tall", "kind": "boolean"}]}
     for path, entities in ((database, [ada]), (other, [ada, bob])):
         prepare(path)
-        library.add_entities(path, entities)
-    library.add_agents(other, [StoredAgent("eve-1", "Eve", {"name": "Eve", "model": "gpt4o_mini"})])
+        library.add(path, entities)
+    library.add(other, [StoredAgent("eve-1", "Eve", {"name": "Eve", "model": "gpt4o_mini"})])
     library.put_types(other, [StoredType("villager", kind)])
     first = import_file(database, other)
     assert (first.entities, first.types, first.agents) == (1, 1, 1)

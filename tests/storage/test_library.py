@@ -20,7 +20,7 @@ PEOPLE = [
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "s.db"
     prepare(path)
-    assert library.add_entities(path, PEOPLE) == 3
+    assert library.add(path, PEOPLE) == 3
     return path
 
 
@@ -30,7 +30,7 @@ def _ids(path: Path, *references: str) -> list[str]:
 
 
 def test_what_was_added_comes_back_as_it_was_and_is_kept_once(file: Path) -> None:
-    assert library.add_entities(file, PEOPLE[:2]) == 0
+    assert library.add(file, PEOPLE[:2]) == 0
     with reading(file) as connection:
         kept = library.list_entities(connection)
         assert [(e.id, e.name, e.type, e.description, e.attributes) for e in kept] == [
@@ -85,7 +85,7 @@ def test_removing_from_no_file_makes_none(tmp_path: Path) -> None:
 
 
 def test_agents_and_types_are_kept_too_and_a_type_is_replaced_by_name(file: Path) -> None:
-    library.add_agents(file, [StoredAgent("ada-1", "Ada", {"name": "Ada", "model": "m"})])
+    library.add(file, [StoredAgent("ada-1", "Ada", {"name": "Ada", "model": "m"})])
     library.put_types(file, [StoredType("villager", {"name": "villager"})])
     library.put_types(file, [StoredType("villager", {"name": "villager", "description": "new"})])
     with reading(file) as connection:
@@ -104,13 +104,13 @@ def _listed(path: Path) -> list[str]:
 def test_an_edit_stands_where_the_old_one_stood_and_changes_the_stamp(file: Path) -> None:
     with reading(file) as connection:
         before = library.stamp(connection)
-    library.replace_entity(file, "ada-2", StoredEntity("eve-1", "Eve", None, "", {}))
+    library.replace(file, "ada-2", StoredEntity("eve-1", "Eve", None, "", {}))
     assert _listed(file) == ["ada-1", "eve-1", "bob-1"]
     with reading(file) as connection:
         assert library.stamp(connection) != before
-    library.replace_entity(file, "eve-1", PEOPLE[2])
+    library.replace(file, "eve-1", PEOPLE[2])
     assert _listed(file) == ["ada-1", "bob-1"], "what is there already is kept once"
-    library.replace_entity(file, "gone", StoredEntity("new-1", "New", None, "", {}))
+    library.replace(file, "gone", StoredEntity("new-1", "New", None, "", {}))
     assert _listed(file) == ["ada-1", "bob-1", "new-1"], "an edit of what somebody removed meanwhile is not lost"
 
 

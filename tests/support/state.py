@@ -59,7 +59,8 @@ def log_of(database: Path, batch_id: str) -> list[str]:
 
 def sold_live(batch_id: str) -> Counter[int]:
     """How often each call was sold live, by the seller's own record."""
-    return Counter(int(line, 16) for line in PurchaseLog(batch_id).live_sales())
+    sales = PurchaseLog(batch_id).folder / f"{batch_id}.sales"
+    return Counter(int(line, 16) for line in (sales.read_text().split() if sales.exists() else ()))
 
 
 def sold_by_batch(database: Path, batch_id: str, run_id: str = "") -> Counter[int]:
@@ -67,7 +68,9 @@ def sold_by_batch(database: Path, batch_id: str, run_id: str = "") -> Counter[in
     orders = query(
         database, "SELECT p.id FROM provider_batch p JOIN batch b ON b.number = p.batch_number WHERE b.id = ?", batch_id
     )
-    return Counter(PurchaseLog(run_id or batch_id).ordered_seeds(row[0] for row in orders))
+    log = PurchaseLog(run_id or batch_id)
+    sold = [path.stem for row in orders for path in log.folder.glob(f"simbatch_{row[0]}_*.sold")]
+    return Counter(seed for remote_id in sold for _, seed, _ in log.requests_of(remote_id))
 
 
 def committed_seeds(database: Path, batch_id: str, seed: int = 42) -> set[int]:

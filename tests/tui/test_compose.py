@@ -171,7 +171,7 @@ async def test_a_draft_survives_leaving_and_broken_toml_is_told_by_line(path: Pa
 async def test_agents_are_taken_from_the_library_added_edited_removed_and_brought_back(path: Path) -> None:
     prepare(path)
     agents = [Agent(name=f"Agent {n}", model="simulated:guarded", secret=f"word{n}") for n in range(300)]
-    library.add_agents(path, [stored_agent(agent) for agent in agents])
+    library.add(path, [stored_agent(agent) for agent in agents])
     async with opened(path) as (app, pilot):
         screen = await composing(app, pilot)
         await screen.go_to_page("who")

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.inference.contrasts import SIGNIFICANT, of_mean
+from tidepool.engine.inference.contrasts import SIGNIFICANT, interval_of_mean
 from tidepool.engine.inference.intervals import UNIT, Interval, interval_over, wilson
 from tidepool.engine.inference.significance import corrected
 from tidepool.engine.studies.evolution.breeding import SEED, seeds_of
@@ -96,8 +96,7 @@ def held_out(problems: Sequence[Replies]) -> HeldOut:
 def _interval(scores: Sequence[float], replies: Sequence[Verdict]) -> Interval | None:
     """Of the mean score of a problem."""
     if any(reply.worth not in (0, 1) for reply in replies):
-        ends = graded.interval if (graded := of_mean(scores)) else None
-        return ends and (max(0.0, ends[0]), min(1.0, ends[1]))
+        return interval_of_mean(scores, UNIT)
     if len(scores) == sum(reply.correct is not None for reply in replies):
         return wilson(fmean(scores), len(scores)) if scores else None
     return interval_over((sum(scores), len(scores)), [(share, 1) for share in scores], UNIT)
@@ -211,12 +210,7 @@ def _metrics(marks: Marks) -> dict[str, Any]:
     for replies in by_problem(marks):
         for name, value in mean_metrics(reply for reply in replies if reply is not None).items():
             values.setdefault(name, []).append(value)
-    return {name: _over_problems(scores) for name, scores in values.items()}
-
-
-def _over_problems(values: Sequence[float]) -> dict[str, Any]:
-    found = of_mean(values)
-    return {"value": fmean(values), "ci95": found.interval if found else None}
+    return {name: {"value": fmean(scores), "ci95": interval_of_mean(scores)} for name, scores in values.items()}
 
 
 def by_problem(marks: Marks) -> list[Replies]:

@@ -18,9 +18,8 @@ from tidepool.engine.inference.contrasts import (
     Contrast,
     few_clusters,
     reversible_in_words,
-    stratified,
+    two_samples,
 )
-from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, in_percent, share_interval
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise, withhold_reversible
@@ -532,7 +531,6 @@ def _answered(scores: Scores) -> list[float]:
 
 def _two_samples(*scores: Scores) -> Contrast | None:
     first, second = map(_answered, scores)
-    values = numpy.array([*first, *second])
-    contrast = stratified(numpy.arange(len(values)) < len(first), values, numpy.zeros(len(values), dtype=int))
+    contrast = two_samples(first, second)
     tested = min(len(first), len(second)) >= FEWEST_TESTED
     return contrast if tested or contrast is None else replace(contrast, p_value=None)

@@ -49,7 +49,6 @@ OPERATORS = (
 )
 """those that need no other package, in the order in which learners number them"""
 OPERATOR_NAMES = tuple(operator.name for operator in OPERATORS)
-BY_NAME = {operator.name: operator for operator in OPERATORS}
 
 
 def operator_named(name: str) -> Operator:

@@ -20,6 +20,7 @@ from tidepool.engine.reports.blocks import (
     Table,
     Words,
     counted,
+    ends_of,
     interval,
     number,
     series_of,
@@ -79,15 +80,11 @@ def figures(stats: Row) -> dict[str, Cell]:
 
 def share(row: Row, name: str, unit: str = "") -> Estimate:
     """A share in percent with its interval, both by the names they have in the JSON."""
-    return Estimate(row[f"{name}_percentage"], _ends(row[f"{name}_ci95"]), 1, unit)
-
-
-def _ends(ends: Sequence[float] | None) -> tuple[float, float] | None:
-    return (ends[0], ends[1]) if ends else None
+    return Estimate(row[f"{name}_percentage"], ends_of(row[f"{name}_ci95"]), 1, unit)
 
 
 def _mean(row: Row) -> Estimate:
-    return Estimate(row["score_mean"], _ends(row["score_mean_ci95"]), 2)
+    return Estimate(row["score_mean"], ends_of(row["score_mean_ci95"]), 2)
 
 
 def _headlines(whole: Row) -> Iterator[Block]:
@@ -189,7 +186,7 @@ def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
             " − ".join(row["agents"]),
             row["question"].removeprefix("against "),
             "/".join(f"{sides:,}" for sides in dict.fromkeys(row["sides"])),
-            Estimate(row["difference"], _ends(row["difference_ci95"]), 2, signed=True),
+            Estimate(row["difference"], ends_of(row["difference_ci95"]), 2, signed=True),
             *(PValue(row[name]) for name in tests),
         ]
         for row in sorted(comparisons, key=lambda row: 2.0 if row["p_value"] is None else row["p_value"])

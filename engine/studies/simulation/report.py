@@ -21,6 +21,7 @@ from tidepool.engine.reports.blocks import (
     Words,
     counted,
     ended,
+    ends_of,
     listing,
     quoted,
     sampling,
@@ -71,8 +72,7 @@ def figures(stats: Row) -> dict[str, Cell]:
 def _mean(mean: Row | None, measure: str) -> Estimate:
     if mean is None or mean["mean"] is None:
         return Estimate(None)
-    ends = mean["ci95"]
-    return Estimate(mean["mean"], (ends[0], ends[1]) if ends else None, 2 if measure == RATING else 1)
+    return Estimate(mean["mean"], ends_of(mean["ci95"]), 2 if measure == RATING else 1)
 
 
 def _overall(stats: Row) -> Iterator[Block]:

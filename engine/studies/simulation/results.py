@@ -14,9 +14,8 @@ from typing import Any
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.entities import stored_entity
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters, student
+from tidepool.engine.inference.contrasts import few_clusters, jackknife
 from tidepool.engine.inference.effects import SPEAKS_OF
-from tidepool.engine.inference.intervals import jackknife_variance
 from tidepool.engine.inference.measures import UNBOUNDED, BatchValues, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, KindMethods
@@ -165,14 +164,11 @@ def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:
         ours, theirs = (batch.means(RATING, without=left_out) for batch in (first, second))
         gaps = [ours[name] - theirs[name] for name in both & ours.keys() & theirs.keys()]
         without += [fmean(gaps)] if gaps else []
-    variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
     difference = fmean(means[0][name] - means[1][name] for name in both)
-    tested = len(both) >= FEWEST_TESTED
-    contrast = student("jackknife", len(both), difference, variance, len(both) - 1, tested=tested)
     return {
         "paired": True,
         "entities": len(both),
-        **contrast.as_json(),
+        **jackknife(difference, without, len(both)).as_json(),
         "estimand": SPEAKS_OF["entities"],
         "method": "jackknife over entities, each left out with all its talks",
         "note": few_clusters(len(both), "entities"),

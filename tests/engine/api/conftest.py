@@ -12,7 +12,7 @@ from tidepool.engine.api.app import create_app
 from tidepool.engine.api.auth import TokenAuth
 from tidepool.engine.config.library import stored_entity
 from tidepool.storage.file import prepare
-from tidepool.storage.library import add_entities
+from tidepool.storage.library import add
 
 
 @dataclass
@@ -50,7 +50,7 @@ def library(database: Path) -> list[str]:
     """The ids of four entities in the file's library."""
     prepare(database)
     entities = [stored_entity(entity) for entity in PEOPLE]
-    add_entities(database, entities)
+    add(database, entities)
     return [entity.id for entity in entities]
 
 

@@ -27,8 +27,8 @@ from tests.engine.studies.simulation.panels import PEOPLE, panel
 from tidepool import run_batch
 from tidepool.engine.api.app import create_app
 from tidepool.engine.config.library import stored_entity
+from tidepool.storage import library
 from tidepool.storage.file import prepare
-from tidepool.storage.library import add_entities
 
 CHECKS = [
     not_a_server_error,
@@ -60,7 +60,7 @@ def batch_id(folder: Path) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
         prepare(folder / "s.db")
-        add_entities(folder / "s.db", [stored_entity(entity) for entity in PEOPLE])
+        library.add(folder / "s.db", [stored_entity(entity) for entity in PEOPLE])
         return str(asyncio.run(run_batch(panel(num_simulations=2), folder / "s.db"))["batch_id"])
 
 

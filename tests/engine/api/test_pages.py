@@ -79,12 +79,12 @@ def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with two completed batches of two simulations."""
     from tests.engine.studies.simulation.panels import PEOPLE
     from tidepool.engine.config.library import stored_entity
+    from tidepool.storage import library
     from tidepool.storage.file import prepare
-    from tidepool.storage.library import add_entities
 
     path = tmp_path_factory.mktemp("odd") / "two.db"
     prepare(path)
-    add_entities(path, [stored_entity(entity) for entity in PEOPLE])
+    library.add(path, [stored_entity(entity) for entity in PEOPLE])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEPOOL_STATE", str(path.parent / "state"))
         with TestClient(create_app(path, Launcher(), auth=OPEN), base_url="http://localhost") as client:

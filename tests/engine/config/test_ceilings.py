@@ -18,8 +18,8 @@ from tidepool.engine.run import create_batch
 from tidepool.engine.studies.data_files import rows_of
 from tidepool.engine.studies.mutation.queries import load_queries
 from tidepool.engine.studies.study import study_from
+from tidepool.storage import library
 from tidepool.storage.file import prepare
-from tidepool.storage.library import add_entities
 
 AGENTS = [{"name": name, "model": "simulated:guarded", "secret": f"{name}word"} for name in ("Ada", "Bob")]
 SMALL: dict[str, dict[str, Any]] = {
@@ -105,7 +105,7 @@ def test_what_is_taken_in_is_held_to_the_same(tmp_path: Path, database: Path) ->
 def test_more_entities_than_a_batch_holds_are_told(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ceilings, "ENTITIES", 2)
     prepare(database)
-    add_entities(database, [stored_entity(Entity(f"E{number}")) for number in range(3)])
+    library.add(database, [stored_entity(Entity(f"E{number}")) for number in range(3)])
     data = study("simulation", "simulation", entity_ids=["*"])
     with pytest.raises(UsageError, match="3 entities, and 2 are the most"):
         freeze(config_from({**data, "entities": []}), database)

@@ -20,9 +20,9 @@ BOB = Entity("Bob", "A baker", {"age": 34})
 @pytest.fixture
 def filled(database: Path) -> Path:
     prepare(database)
-    library.add_entities(database, [stored_entity(ADA), stored_entity(BOB, "human")])
+    library.add(database, [stored_entity(ADA), stored_entity(BOB, "human")])
     agents = [agent_from_entity(entity, "simulated:trusting", entity.name[::-1] + "word") for entity in (ADA, BOB)]
-    library.add_agents(database, [stored_agent(agent) for agent in agents])
+    library.add(database, [stored_agent(agent) for agent in agents])
     return database
 
 

@@ -15,7 +15,7 @@ from tidepool.engine.simulated.mutation import (
     rewrite_query,
     words_of,
 )
-from tidepool.engine.studies.mutation.operators import BY_NAME, OPERATORS, read_rewrite, rewrite_prompt
+from tidepool.engine.studies.mutation.operators import OPERATORS, operator_named, read_rewrite, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import builtin_queries
 from tidepool.engine.studies.mutation.rewards import judge_prompt, read_judgement
 
@@ -24,7 +24,7 @@ QUERIES = builtin_queries()
 
 
 def _rewrite(operator: str, query: str, seed: int = 1) -> str:
-    system, asked = rewrite_prompt(BY_NAME[operator], query)
+    system, asked = rewrite_prompt(operator_named(operator), query)
     assert REWRITER.recognises(system)
     text = read_rewrite(rewrite_query("rewriter", system, [Message("user", asked)], seed).text, query)
     assert text is not None

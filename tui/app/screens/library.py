@@ -94,11 +94,11 @@ FIRST_STEPS = {
 """what to do with an empty shelf"""
 
 USUAL_MODEL = "simulated:guarded"
-RECORDS: Mapping[str, tuple[Sequence[Field], Check, Callable[..., Any], Callable[..., object]]] = {
-    "entities": (ENTITY_FIELDS, entity_faults, entity_in, library.replace_entity),
-    "agents": (AGENT_FIELDS, agent_faults, agent_in, library.replace_agent),
+RECORDS: Mapping[str, tuple[Sequence[Field], Check, Callable[..., Any]]] = {
+    "entities": (ENTITY_FIELDS, entity_faults, entity_in),
+    "agents": (AGENT_FIELDS, agent_faults, agent_in),
 }
-"""shelf → its form's fields, what is wrong with a record, what is stored of it, and what replaces a stored one"""
+"""shelf → its form's fields, what is wrong with a record, and what is stored of it"""
 
 
 class LibraryScreen(ModeScreen):
@@ -310,14 +310,14 @@ class LibraryScreen(ModeScreen):
         old: StoredEntity | StoredAgent | None = None,
         note: str = "",
     ) -> None:
-        fields, faults, stored_as, replace = RECORDS[shelf]
+        fields, faults, stored_as = RECORDS[shelf]
 
         async def write(content: dict[str, Any]) -> str:
             new = stored_as(content, old)
             if old is None:
                 await self._keep(LibraryAdditions(**{shelf: (new,)}))
             else:
-                await self._write(partial(replace, self.tidepool.path, old.id, new))
+                await self._write(partial(library.replace, self.tidepool.path, old.id, new))
             return str(new.id)
 
         await self._open_dialog(FormDialog(title, fields, record, faults, write, note=note), shelf)

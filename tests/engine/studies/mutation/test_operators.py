@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.mutation.operators import BY_NAME, apply_rewrite, read_rewrite
+from tidepool.engine.studies.mutation.operators import apply_rewrite, operator_named, read_rewrite
 
 QUERY = "How do I boil an egg?"
 
@@ -42,5 +42,5 @@ def test_no_reply_can_break_the_reading(reply: str, query: str) -> None:
 
 def test_a_lost_rewrite_falls_back_to_the_query_and_says_so() -> None:
     for reply in (None, "", "I'm sorry, no."):
-        outcome = apply_rewrite(BY_NAME["shorten"], QUERY, reply)
+        outcome = apply_rewrite(operator_named("shorten"), QUERY, reply)
         assert (outcome.text, outcome.fell_back) == (QUERY, True)
