@@ -148,7 +148,7 @@ REASONING_TOKENS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_
 
 
 Temperature = Annotated[
-    float | None, BeforeValidator(lambda value: None if value == "none" else value), Field(ge=0, le=2)
+    float | None, Field(ge=0, le=2), BeforeValidator(lambda value: None if value == "none" else value)
 ]
 """None leaves it to the provider: `temperature = "none"` in TOML, which has no null"""
 MostTokens = Annotated[int, Field(ge=1, le=ceilings.TOKENS, title="Longest reply")]
