@@ -55,7 +55,7 @@ STUDIES: Mapping[str, Study] = {
         "6 conversations",
         "● Ada → ■ Bob",
         "6 of 6 completed",
-        (("Statistics", ("Intervals are at 95 %",)), ("Plots", ("who reveals, who obtains",))),
+        (("Statistics", ("95 % intervals describe",)), ("Plots", ("who reveals, who obtains",))),
     ),
     "simulation": Study(
         "A simulation",
@@ -94,7 +94,7 @@ STUDIES: Mapping[str, Study] = {
         " completed, 0 failed",
         (
             ("Statistics", ("reward on held-out queries",)),
-            ("Plots", ("reward while learning", "how often each operator is used")),
+            ("Plots", ("reward while learning",)),
         ),
     ),
 }

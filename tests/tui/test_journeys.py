@@ -46,7 +46,7 @@ SMALL: dict[str, list[tuple[KeyPath, str]]] = {
 
 
 SHOWN: dict[str, list[tuple[str, str]]] = {
-    "secret_game": [("panel-statistics", "Intervals are at 95 %"), ("panel-plots", "who reveals, who obtains")],
+    "secret_game": [("panel-statistics", "95 % intervals describe"), ("panel-plots", "who reveals, who obtains")],
     "simulation": [("panel-statistics", "combinations"), ("panel-plots", "words")],
     "evolution": [
         ("panel-statistics", "on problems never used for selection"),
@@ -56,7 +56,6 @@ SHOWN: dict[str, list[tuple[str, str]]] = {
     "mutation": [
         ("panel-statistics", "reward on held-out queries"),
         ("panel-plots", "reward while learning"),
-        ("panel-plots", "how often each operator is used"),
     ],
 }
 """for each kind, panels of its results and words that stand in them"""

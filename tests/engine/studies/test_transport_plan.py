@@ -72,7 +72,7 @@ TABLE = [
     ("enacted", IN_GROUPS, 8),
     ("narrated", FROM_10, 3),
     ("genetic", ANY, 15),
-    ("genetic", FROM_10, 13),
+    ("genetic", {"name": "auto", "batch_from": 5}, 13),
     ("mutation", ANY, 18),
     ("mutation", FROM_10, 10),
 ]
