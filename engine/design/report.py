@@ -115,21 +115,21 @@ def _confirmatory(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Ite
     yield from _notes(stated)
     dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
     yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
-    if lacking := _lacking(statistics):
-        yield Words(f"{lacking} Verdicts rest on a part of the study.", "warning")
+    if missing := _missing_batches(statistics):
+        yield Words(f"{missing} Verdicts rest on a part of the study.", "warning")
 
 
-LACKING = {
+MISSING_BATCHES = {
     "ended_with_failures": "that ended with failures",
     "not_ended": "that had not ended",
     "not_in_file": "that are not in this file",
 }
 
 
-def _lacking(statistics: Mapping[str, Any]) -> str:
+def _missing_batches(statistics: Mapping[str, Any]) -> str:
     """Empty where every batch is complete."""
-    counts = statistics.get("batches_lacking") or {}
-    parts = [f"{words}: {counts[name]:,}" for name, words in LACKING.items() if counts.get(name)]
+    counts = statistics.get("missing_batches") or {}
+    parts = [f"{words}: {counts[name]:,}" for name, words in MISSING_BATCHES.items() if counts.get(name)]
     return f"Planned batches {'; '.join(parts)}." if parts else ""
 
 
@@ -313,7 +313,7 @@ def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
     else:
         planned = dict.fromkeys(f"{own['total']:,}" for own in counts.values())
         yield f"Every cell has all of its planned {noun} ({listing(planned)})."
-    yield _lacking(summary["statistics"])
+    yield _missing_batches(summary["statistics"])
     effects = [one for family in _shown(summary["statistics"]) for one in family]
     if left_out := [f"{one.entry['left_out']:,} from {one.mark}" for one in effects if one.entry["left_out"]]:
         yield f"A block without a value in one of an effect's cells was left out of this effect: {listing(left_out)}."

@@ -65,11 +65,11 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     cells = [*planned, *sorted(present.difference(planned))]
     return {
         **design_statistics(design, tables_of(outcomes, cells, batches)),
-        "batches_lacking": _lacking(connection, study["id"], design),
+        "missing_batches": _missing_batches(connection, study["id"], design),
     }
 
 
-def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> dict[str, int]:
+def _missing_batches(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> dict[str, int]:
     """Planned batches that are not complete, by what they lack. What is not in the file was deleted, or never exported."""
     states = Counter(cell.batch["status"] for cell in stored_cells(connection, study_id))
     planned, failures = design.get("batches"), states[BatchStatus.PARTIAL] + states[BatchStatus.FAILED]

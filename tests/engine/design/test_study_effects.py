@@ -75,9 +75,9 @@ def test_an_effect_the_other_way_is_no_finding_however_large() -> None:
 def test_verdicts_on_a_part_of_a_study_are_told() -> None:
     found = design_statistics(design_of(FIRMNESS, [STATED]), tables(OPEN, CLOSED))
     lacking = {"ended_with_failures": 3, "not_ended": 2, "not_in_file": 0}
-    part = words(study_blocks({**found, "batches_lacking": lacking}))
+    part = words(study_blocks({**found, "missing_batches": lacking}))
     assert "Planned batches that ended with failures: 3; that had not ended: 2. Verdicts rest on a part" in part
-    assert "Planned batches" not in words(study_blocks({**found, "batches_lacking": dict.fromkeys(lacking, 0)}))
+    assert "Planned batches" not in words(study_blocks({**found, "missing_batches": dict.fromkeys(lacking, 0)}))
 
 
 def test_hypotheses_of_a_file_that_somebody_changed_are_told_not_raised() -> None:

@@ -61,7 +61,7 @@ async def test_a_study_counts_lost_calls_over_its_cells(database: Path, tmp_path
     lost = summary["calls"]["failed"]
     cells = [cell["status"] for cell in summary["cells"]]
     lacking = {"ended_with_failures": len(cells) - cells.count("completed"), "not_ended": 0, "not_in_file": 0}
-    assert summary["statistics"]["batches_lacking"] == lacking and lacking["ended_with_failures"]
+    assert summary["statistics"]["missing_batches"] == lacking and lacking["ended_with_failures"]
     assert lost and sum(one["calls"] for one in summary["failures"]) == lost
     for outcome in summary["statistics"][
         "outcomes"

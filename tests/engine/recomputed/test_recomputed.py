@@ -41,7 +41,7 @@ MUTATION = {
     "updates[*].uses.*": "when a step was taken",
     "baselines.random.updates[*": "updates of learners that ran beside",
 }
-DESIGN = {"outcomes.*.digits": "how it is shown", "batches_lacking.*": "the design is in the config"}
+DESIGN = {"outcomes.*.digits": "how it is shown", "missing_batches.*": "the design is in the config"}
 LEFT_OUT = {f"{path}.left_out": LOST for path in ("outcomes.* of *", "hypotheses[revealed of Ada*")}
 
 
