@@ -31,9 +31,15 @@ $(RL): $(DEV)
 
 demo: $(VENV)/.installed
 	mkdir -p demo
-	for kind in secret_game simulation evolution mutation; do \
-		$(BIN)/tidepool --db demo/tidepool.db --run examples/$$kind.toml || exit 1; \
+	@for kind in secret_game simulation evolution mutation; do \
+		echo "Running examples/$$kind.toml …"; \
+		$(BIN)/tidepool --db demo/tidepool.db run examples/$$kind.toml --quiet || exit 1; echo; \
 	done
+	@echo "All four studies are in demo/tidepool.db. Next:"
+	@echo "  source $(VENV)/bin/activate                # puts the command tidepool on your PATH"
+	@echo "  tidepool --db demo/tidepool.db show last   # the results of the last study"
+	@echo "  tidepool demo/tidepool.db                  # the app"
+	@echo "  tidepool new secret_game                   # a config for a study of your own"
 
 # Our matrices are small: the threads of numpy's and torch's libraries would only wait for one another.
 test pythons: export OPENBLAS_NUM_THREADS = 1

@@ -23,7 +23,9 @@ AVOIDED = (
     r"what becomes of|far hands?|as it is written|of their own accord|held against",
 )
 WORDS = re.compile(rf"\b(?:{'|'.join(AVOIDED)})\b", re.IGNORECASE)
-ALLOWED = re.compile(r"stand(?:s|ing)? (?:in|error|alone)|talk(?:s|ed)? to\b|is none of|\bstandard\b|\btalks=|`[^`]*`", re.IGNORECASE)
+ALLOWED = re.compile(
+    r"stand(?:s|ing)? (?:in|error|alone)|talk(?:s|ed)? to\b|is none of|\bstandard\b|\btalks=|`[^`]*`", re.IGNORECASE
+)
 
 MOST_WORDS = 30
 """of a sentence in the docs"""

@@ -229,19 +229,16 @@ def _arm(arm: Arm, mean: float | None, interval: Interval | None, scale: float) 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-LEFT_OUT = (
-    "Figures by agent or entity are left out: redraws of one conversation are no independent talks. They stand in the batch that "
-    "was branched."
-)
+LEFT_OUT = "Figures by agent or entity are left out, because replays of one conversation are not independent conversations. See the original batch."
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
     branch = statistics["branch"]
-    shown: list[Block] = [Words("branch", "strong"), Words(_design(branch))]
+    shown: list[Block] = [Words(_design(branch), "finding")]
     if branch["say"] is not None:
         shown.append(Words(branch["say"], "quoted"))
     if not branch["outcomes"]:
-        shown.append(Words("Nothing is measured: the simulation has no judge. The redraws can be read.", "quiet"))
+        shown.append(Words("No measures: the simulation has no judge. You can read the replays.", "quiet"))
     else:
         shown += _outcomes(branch)
     warnings = dict.fromkeys(entry["note"] for entry in branch["outcomes"] if entry.get("note"))
@@ -251,14 +248,16 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
 
 def _design(branch: Mapping[str, Any]) -> str:
     count, times = branch["conversations"], branch["times"]
-    talks, each = ("One conversation", "") if count == 1 else (f"{count:,} conversations", " each")
-    summary = f"{talks} of batch {branch['batch_id']}: {branch['at']} was drawn again {times:,} times{each}"
-    return f"{summary}, and as often this was said there instead:" if branch["say"] is not None else f"{summary}."
+    conversations, each = ("One conversation", "") if count == 1 else (f"{count:,} conversations", " each")
+    summary = (
+        f"{conversations} of batch {branch['batch_id']}: message {branch['at']} was resampled {times:,} times{each}"
+    )
+    return f"{summary} and replaced {times:,} times by this text:" if branch["say"] is not None else f"{summary}."
 
 
 def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
     altered = branch["say"] is not None
-    columns = ["outcome", "talks", "drawn again"] + (["said otherwise", "difference", "p (Holm)"] if altered else [])
+    columns = ["measure", "n", "resampled"] + (["reworded", "difference", "p (Holm)"] if altered else [])
     rows: list[list[Cell]] = []
     for entry in branch["outcomes"]:
         row: list[Cell] = [entry["words"], entry["conversations"], _estimate(entry, "control")]
@@ -270,8 +269,8 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
             ]
         rows.append(row)
     of_one = branch["conversations"] == 1
-    title = "of this conversation" if of_one else "over conversations"
-    yield table(f"{'exploratory effect' if altered else 'redraws'}, {title}", columns, rows)
+    title = "in this conversation" if of_one else "over conversations"
+    yield table(f"{'exploratory effect' if altered else 'replays'}, {title}", columns, rows)
     if altered:
         yield _figure(branch, title)
 
@@ -281,7 +280,7 @@ def _figure(branch: Mapping[str, Any], title: str) -> Figure:
     rows = [(entry["words"], entry["difference"], ends_of(entry["difference_ci95"])) for entry in outcomes]
     units = ("percentage points" if entry["unit"] == "%" else "points of the scale" for entry in outcomes)
     xlabel = " or ".join(dict.fromkeys(units))
-    return forest(f"said otherwise less drawn again, {title}", rows, xlabel, caption="")
+    return forest(f"reworded − resampled, {title}", rows, xlabel, caption="")
 
 
 def _estimate(entry: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
@@ -293,11 +292,11 @@ def _estimate(entry: Mapping[str, Any], name: str, *, signed: bool = False) -> E
 def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
     redraws = branch["redraws"]
     if branch["outcomes"] and redraws["completed"] < redraws["planned"]:
-        yield f"{redraws['completed']:,} of {redraws['planned']:,} redraws have come to their end."
+        yield f"{redraws['completed']:,} of {redraws['planned']:,} replays are complete."
     if branch["conversations"] == 1:
         yield (
-            "The interval is over redraws: it tells how this conversation would go on, and claims nothing of others. For that, "
-            "branch many conversations, with five redraws of each."
+            "The interval is over replays of this conversation and says nothing about others. For a general result, "
+            "branch many conversations with five replays each."
         )
     else:
         yield "Each conversation gives one mean in each arm."

@@ -29,9 +29,11 @@ from tidepool.engine.reports.blocks import (
     counted,
     ends_of,
     listing,
+    section,
     table,
     tested,
     text_of,
+    units_in_words,
 )
 from tidepool.engine.reports.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
@@ -67,7 +69,9 @@ class Shown(NamedTuple):
     @property
     def counted(self) -> str:
         left_out = f", {self.entry['left_out']:,} left out" if self.entry["left_out"] else ""
-        return f"{self.entry['number']:,} {self.entry['units']}{left_out}" if self.entry["units"] else "–"
+        return (
+            f"{self.entry['number']:,} {units_in_words(self.entry['units'])}{left_out}" if self.entry["units"] else "–"
+        )
 
 
 def _shown(statistics: Mapping[str, Any]) -> tuple[list[Shown], list[Shown]]:
@@ -88,35 +92,49 @@ def _shown(statistics: Mapping[str, Any]) -> tuple[list[Shown], list[Shown]]:
 def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     """`statistics` are those of `study_statistics`."""
     if not statistics["outcomes"]:
-        return [Words("Nothing to compare yet: no batch of this study has an outcome.", "quiet")]
+        return [Words("No result yet: no batch of this study is complete.", "quiet")]
     stated, others = _shown(statistics)
     known = [effect for effect in (*stated, *others) if effect.entry["difference"] is not None]
     drawn = dict.fromkeys(effect.name for effect in known if effect in stated) or [one.name for one in known[:1]]
     return [
-        *_confirmatory(stated, statistics),
-        *_cells(statistics),
-        *(_forest([effect for effect in known if effect.name == name]) for name in drawn),
-        *_exploratory(others),
-        *([Words(IN_STEP, "quiet")] if statistics["mode"] == "paired" else ()),
+        *_sentences(stated, statistics),
+        *section("cells", *_cells(statistics)),
+        *section("plots", *(_forest([effect for effect in known if effect.name == name]) for name in drawn)),
+        *section("hypotheses", *_confirmatory(stated, statistics)),
+        *section(
+            "effects", *_exploratory(others), *([Words(IN_STEP, "quiet")] if statistics["mode"] == "paired" else ())
+        ),
     ]
 
 
-IN_STEP = "The factors went in step: steps differ in all of them at once, so no effect belongs to one factor alone."
+IN_STEP = "The factors change together, so no effect can be attributed to one factor alone."
+
+
+def _sentences(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Iterator[Block]:
+    """One for each hypothesis."""
+    if trouble := statistics["hypotheses_trouble"]:
+        yield Words(f"The hypotheses of this study cannot be read: {trouble}", "warning")
+    for one in stated:
+        subject = f"{one.mark} {one.entry['verdict']}: {one.name}, {one.contrast}"
+        if one.entry["difference"] is None:
+            yield Words(f"{subject}.", "finding")
+            continue
+        effect = text_of(one.estimate(" points" if one.outcome["unit"] == PERCENT else ""))
+        chance = "" if one.entry["p_value"] is None else f", {tested(one.entry['p_value'], one.entry['p_value_holm'])}"
+        yield Words(f"{subject}: {effect}{chance}, n = {one.counted}.", "finding")
+    if stated and (missing := _missing_batches(statistics)):
+        yield Words(f"{missing} Verdicts use only a part of the study.", "warning")
 
 
 def _confirmatory(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Iterator[Block]:
-    if trouble := statistics["hypotheses_trouble"]:
-        yield Words(f"The hypotheses of this study cannot be read: {trouble}", "warning")
     if not stated:
         return
     heads = [f"{one.mark} {one.name}{DIRECTIONS[one.entry['direction']]}: {one.contrast}" for one in stated]
     rows = [(head, one.entry["verdict"]) for head, one in zip(heads, stated, strict=True)]
-    yield _effects_table("confirmatory: hypotheses of the design", ("hypothesis", "verdict"), rows, stated)
+    yield _effects_table("hypotheses (confirmatory)", ("hypothesis", "verdict"), rows, stated)
     yield from _notes(stated)
-    dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
-    yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
-    if missing := _missing_batches(statistics):
-        yield Words(f"{missing} Verdicts rest on a part of the study.", "warning")
+    dated = f"The file dates them {statistics['frozen_at'] or 'unknown'}"
+    yield Words(f"{dated}. This is no proof, because anyone who can write to the file can change the date.", "quiet")
 
 
 MISSING_BATCHES = {
@@ -138,9 +156,9 @@ def _exploratory(others: Sequence[Shown]) -> Iterator[Block]:
     if others:
         ranked = sorted(others, key=lambda one: 2.0 if one.entry["p_value"] is None else one.entry["p_value"])
         rows = [(f"{one.mark} {one.contrast}", f"{one.name} {one.outcome['unit']}".strip()) for one in ranked]
-        yield _effects_table("exploratory: all other effects", ("effect", "on"), rows, ranked)
+        yield _effects_table("all other effects (exploratory)", ("effect", "on"), rows, ranked)
         yield from _notes(others)
-        note = "One family: Holm's correction is over all of them. What looks large is a hypothesis for another study."
+        note = "Holm's correction is over all of these effects. Test a large one as a hypothesis of a new study."
         yield Words(note, "quiet")
 
 
@@ -192,9 +210,9 @@ def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _counts(outcome: Entry) -> list[str]:
-    noun = "talks" if outcome["per_talk"] else "batches"
+    key, noun = ("talks", "conversations") if outcome["per_talk"] else ("batches", "batches")
     return [
-        f"{cell[noun]:,} {noun}" + f", {cell['missing']:,} missing" * bool(cell["missing"]) for cell in outcome["cells"]
+        f"{cell[key]:,} {noun}" + f", {cell['missing']:,} missing" * bool(cell["missing"]) for cell in outcome["cells"]
     ]
 
 
@@ -261,7 +279,7 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
         for factor in study.design.get("factors", [])
         for level in factor["levels"]
     ]
-    yield Words("The levels of the factors set this:")
+    yield Words("Settings of the factor levels:")
     yield table("", ("factor", "level", "sets"), levels, left=3)
 
 
@@ -276,8 +294,8 @@ def _crossed(summary: Mapping[str, Any], levels: Mapping[str, str]) -> Iterator[
         f"{counted(design.get('replicates', 1), 'replicate')}, {counted(len(cells), 'batch', 'batches')} in all."
     )
     yield (
-        "The cells of a replicate shared a seed, and with it whatever is drawn, as far as their settings allow. The cell "
-        f"{', '.join(levels.values())} is described here; the table at the end lists what other levels set."
+        "The cells of a replicate shared a seed and, as far as their settings allow, all random draws. This text describes the cell "
+        f"{', '.join(levels.values())}. The table at the end lists what the other levels set."
     )
 
 
@@ -286,13 +304,13 @@ def _crossed(summary: Mapping[str, Any], levels: Mapping[str, str]) -> Iterator[
 
 EXPECTED = {"less": ", expected to be negative", "greater": ", expected to be positive", "two-sided": ""}
 BLOCKS = {
-    "talks": "A block was the conversation of one number in one replicate, in which the same participants met in every cell.",
-    "games": "Conversations that memory or kept secrets link were clustered by game.",
-    "scenarios": "Conversations over one scenario were clustered by it.",
-    "entities": "Conversations share entities: standard errors are the jackknife's (Efron and Stein, 1981), which left out one entity at "
+    "talks": "Matched conversations have the same number in the same replicate, with the same participants in every cell; each set of them was a block.",
+    "games": "Conversations linked by memory or by retained secrets were clustered by game.",
+    "scenarios": "Conversations with the same scenario were clustered.",
+    "entities": "Conversations share entities, so standard errors come from a jackknife (Efron and Stein, 1981) that left out one entity at "
     "a time with all its conversations.",
-    "combinations": "Conversations of one entity were clustered by the combination that met.",
-    "replicates": "Replicates were the units where an outcome is one number a batch, or where a level changes who or what is drawn.",
+    "combinations": "Conversations of one entity were clustered by combination.",
+    "replicates": "Replicates were the units where a measure has one value per batch, or where a level changes which participants or items are drawn.",
 }
 """by what effects count"""
 JACKKNIFE = "entities (by the jackknife; Efron and Stein, 1981) or, of one entity, combinations"
@@ -312,11 +330,11 @@ def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"Not all planned {noun} of these cells were completed: {'; '.join(lost)}."
     else:
         planned = dict.fromkeys(f"{own['total']:,}" for own in counts.values())
-        yield f"Every cell has all of its planned {noun} ({listing(planned)})."
+        yield f"Every cell has all planned {noun} ({listing(planned)})."
     yield _missing_batches(summary["statistics"])
     effects = [one for family in _shown(summary["statistics"]) for one in family]
     if left_out := [f"{one.entry['left_out']:,} from {one.mark}" for one in effects if one.entry["left_out"]]:
-        yield f"A block without a value in one of an effect's cells was left out of this effect: {listing(left_out)}."
+        yield f"Blocks without a value in every cell of an effect were left out of this effect: {listing(left_out)}."
 
 
 def _population(sections: Mapping[str, Any]) -> str:
@@ -343,7 +361,7 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
             yield f"Result of {one.mark}: {entry['verdict']}."
             continue
         effect = text_of(one.estimate(" percentage points" if unit == PERCENT else unit and f" {unit}"))
-        units = "matched conversations" if entry["units"] == "talks" else entry["units"]
+        units = "matched conversations" if entry["units"] == "talks" else units_in_words(entry["units"])
         p_values = "" if entry["p_value"] is None else f", {tested(entry['p_value'], entry['p_value_holm'])}"
         yield (
             f"It describes {entry.get('estimand') or 'this study'}{population}. Result of {one.mark}: {effect}, n = "
@@ -351,11 +369,11 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
         )
     if any(one.entry["p_value"] is not None for one in stated):
         over = counted(len(stated), "hypothesis", "hypotheses")
-        yield f"Holm's correction (Holm, 1979) is over {over}; one with a direction was tested one-sided, at 5 %."
+        yield f"p-values have Holm's correction (Holm, 1979) over {over}. Directional hypotheses were tested one-sided, at 5 %."
     if others:
         yield (
-            f"{'All' if not stated else 'All other'} effects, {len(others):,}, are exploratory: each level against the first of its factor, "
-            "and interactions of two factors. They are one family, and their p-values are corrected over all of them (Holm, 1979)."
+            f"{'All' if not stated else 'All other'} effects ({len(others):,}) are exploratory. They compare each level with the first level of its factor and "
+            "include interactions of two factors. Their p-values have Holm's correction over all of them (Holm, 1979)."
         )
         if not stated:
             about = dict.fromkeys(one.entry["estimand"] for one in others)
@@ -371,13 +389,13 @@ def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float,
     if not units:
         return
     yield (
-        "An effect is one contrast of cells, averaged over the levels of the other factors, taken within each block and then averaged "
-        "over blocks."
+        "An effect is a contrast of cells, averaged over the levels of the other factors. It was computed within each block and then "
+        "averaged over blocks."
     )
     yield from (words for name, words in BLOCKS.items() if name in units)
     methods = {entry.get("method") for entry in effects}
     if methods & {"t", "jackknife"}:
-        yield "Intervals are two-sided at 95 % and, like the tests, by Student's distribution over these units."
+        yield "Two-sided 95 % intervals and tests use Student's distribution over these units."
     if "Bonett–Price" in methods:
         yield BONETT_PRICE
     rates = [

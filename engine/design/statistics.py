@@ -49,7 +49,7 @@ from tidepool.storage.studies import cells_of as stored_cells
 # -- statistics --------------------------------------------------------------------------------------------------------
 
 
-FOUND, NOT_FOUND, OPPOSITE = "found", "not found", "not found: it points the other way"
+FOUND, NOT_FOUND, OPPOSITE = "supported", "not supported", "not supported: opposite direction"
 
 
 def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -> dict[str, Any]:

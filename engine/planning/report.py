@@ -64,12 +64,12 @@ def _needed(power: Entry) -> Iterator[Block]:
     for entry in detect["rows"]:
         needed = entry["needed"]
         scale, unit = (100, " percentage points") if entry["unit"] == PERCENT else (1, "")
-        wanted = f"to find {scale * detect['difference']:g}{unit} with {100 * power['power']:.0f} % power"
+        wanted = f"to detect {scale * detect['difference']:g}{unit} with {100 * power['power']:.0f} % power"
         yield table(f"{wanted}: {_between(entry)}", ("", *WORLDS), list(_rows(entry)))
         if all(required["calls"] is not None for required in needed):
             most = max((required["set"] for required in needed), key=lambda sizes: list(sizes.values()))
             keys = ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in most.items())
-            yield Words(f"To be careful, write  {keys}")
+            yield Words(f"To be on the safe side, set {keys}.")
         for note in dict.fromkeys(required["note"] for required in needed if required["note"]):
             yield Words(f"{sentence(note)}.".replace("..", "."), "warning")
 
@@ -87,11 +87,11 @@ def _rows(entry: Entry) -> Iterator[tuple[Cell, ...]]:
 
 def _notes(power: Entry) -> Iterator[Block]:
     yield from (Words(note, "warning") for note in power["notes"])
-    lines = ["Differences start from the assumed rate and go towards one half, or as a hypothesis says."]
+    lines = ["Differences start at the assumed rate and go towards one half, or in the direction of the hypothesis."]
     if any(entry["tests"] > 1 for entry in power["differences"]):
-        lines.append("Each is planned with the correction for all tests of its family in the report.")
+        lines.append("Each allows for the correction over all tests of its family.")
     if power["pilot"]:
-        lines.append("Figures from a pilot are ranges: four of five pilots or more have the truth within.")
+        lines.append("Figures from a pilot are ranges that contain the truth in at least four of five pilots.")
     yield Words(" ".join(lines), "quiet")
 
 
@@ -106,9 +106,9 @@ def power_lines(power: Entry) -> list[tuple[str, str]]:
     """The short form, for a panel: the first half-widths and smallest differences, as ranges."""
     widths = [f"±{text}, {one['of']}" for one in power["half_widths"] if (text := _range(one, one["half_width"]))]
     diffs = [f"{text}: {_between(one)}" for one in power["differences"] if (text := _range(one, one["smallest"]))]
-    named = (("sure to", widths), ("finds", diffs))
+    named = (("precision", widths), ("detectable", diffs))
     lines = [(name if not place else "", words) for name, own in named for place, words in enumerate(own[:MOST_LINES])]
-    note = "at 95 % and with 80 % power, over what may be assumed: tidepool plan tells more"
+    note = "95 % intervals, 80 % power, over all assumptions; details: tidepool plan --power"
     return [*lines, ("", note)] if lines else []
 
 

@@ -11,7 +11,7 @@ somebody else, so what is not there is not said.
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 # -- numbers in words --------------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def p_value(value: float | None) -> str:
 def tested(value: float, corrected: float | None) -> str:
     """Of a text: p = 0.012 (0.036 with Holm's correction)."""
     text = f"p {'' if value < 0.001 else '= '}{p_value(value)}"
-    return text if corrected == value else f"{text} ({p_value(corrected)} with Holm's correction)"
+    return text if p_value(corrected) == p_value(value) else f"{text} ({p_value(corrected)} with Holm's correction)"
 
 
 def format_outcome(outcome: Mapping[str, Any]) -> str:
@@ -62,6 +62,11 @@ def format_outcome(outcome: Mapping[str, Any]) -> str:
     )
 
 
+def units_in_words(units: str) -> str:
+    """What clusters and blocks are called where people read it."""
+    return units.replace("talks", "conversations")
+
+
 def more(count: int) -> str:
     return f"… and {count:,} more"
 
@@ -71,10 +76,10 @@ def money(amount: float | None) -> str:
 
 
 def requests(total: int, bought: int, cached: int, failed: int = 0, **more: int) -> str:
-    """What became of all requests: new, cached and failed add up to the total. Then the attempts that were paid for beyond
-    one per new reply; they may be the first ones of requests that failed."""
+    """500 requests: 480 new, 20 from cache; 3 billed again. New, cached and failed requests add up to the total; the rest are
+    attempts that were paid for beyond one for each new reply."""
     new = total - cached - failed
-    parts = f"{new:,} new, {cached:,} cached" + (f", {failed:,} failed" if failed else "")
+    parts = f"{new:,} new, {cached:,} from cache" + (f", {failed:,} failed" if failed else "")
     rest = {"unused attempts billed" if failed else "billed again": bought - new, **more}
     others = ", ".join(f"{count:,} {name}" for name, count in rest.items() if count > 0)
     return f"{total:,} request{'s' * (total != 1)}: {parts}{f'; {others}' if others else ''}"
@@ -97,7 +102,7 @@ def span(seconds: float) -> str:
 
 def in_flight(mean: float | None) -> str:
     """How many calls were at a provider at once, on average; nothing where calls took next to no time."""
-    return f", calls in flight, mean {mean:,.1f}" if mean is not None and mean >= 1 else ""
+    return f", mean {mean:,.1f} in flight" if mean is not None and mean >= 1 else ""
 
 
 # -- colours and glyphs ------------------------------------------------------------------------------------------------
@@ -164,8 +169,9 @@ def as_hex(colour: Colour) -> str:
 
 
 Interval = tuple[float, float]
-Level = Literal["plain", "strong", "quiet", "simulated", "warning", "quoted", "tree"]
-"""quoted: somebody's own words, in their own lines; tree: never wrapped"""
+Level = Literal["plain", "strong", "finding", "quiet", "simulated", "warning", "quoted", "tree", "section"]
+"""finding: a main result; quoted: foreign text with its own line breaks; tree: never wrapped; section: the name of the section that
+begins here, which is not shown"""
 
 # -- cells ---------------------------------------------------------------------------------------------------
 
@@ -321,6 +327,13 @@ class Figure:
     """of the labels, where they are names of those who take part"""
 
     @property
+    def in_short(self) -> "Figure":
+        """Bars of the first series only."""
+        if self.form != "bars" or not self.series[1:]:
+            return self
+        return replace(self, title=self.series[0].name, series=self.series[:1], ylabel="")
+
+    @property
     def note(self) -> str:
         """The caption; without one, what can be said of the intervals by looking at them."""
         intervals = [
@@ -349,21 +362,71 @@ class Folded:
 Block = Words | Headline | Table | Heat | Figure | Folded
 
 
+RESULTS = "results"
+"""the section of blocks before the first named one"""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a short summary shows."""
+
+    simulated: Sequence[Words]
+    findings: Sequence[Block]
+    warnings: Sequence[Words]
+    table: Table | None
+    figure: Figure | None
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     title: str
     overview: tuple[Block, ...]
-    """what the batch was, what it took, what it cost"""
+    """state, requests, cost"""
     findings: tuple[Block, ...]
-    """what the study found"""
+    """results, in sections"""
     methods: tuple[Block, ...] = ()
-    """how it was done, in paragraphs for a paper"""
+    """paragraphs for a paper"""
+
+    @property
+    def sections(self) -> dict[str, list[Block]]:
+        """All blocks by the name of their section."""
+        sections: dict[str, list[Block]] = {"overview": list(self.overview), RESULTS: []}
+        name = RESULTS
+        for block in self.findings:
+            if isinstance(block, Words) and block.level == "section":
+                name = block.text
+            else:
+                sections.setdefault(name, []).append(block)
+        return {name: blocks for name, blocks in sections.items() if blocks}
+
+    @property
+    def brief(self) -> Brief:
+        """The main results of the report."""
+        words = [block for block in (*self.overview, *self.findings) if isinstance(block, Words)]
+        tables = [block for block in self.findings if isinstance(block, Table) and any(block.columns)]
+        figures = [block for block in self.findings if isinstance(block, Figure)]
+        return Brief(
+            simulated=[block for block in words if block.level == "simulated"],
+            findings=[block for block in self.findings if is_finding(block)],
+            warnings=[block for block in words if block.level == "warning"],
+            table=next(iter(tables), None),
+            figure=next(iter(figures), None),
+        )
 
     @property
     def methods_on_screen(self) -> tuple[Block, ...]:
         """Without the appendix, which only a page has."""
         export_hint = Words("With all prompts in full: export as markdown or html.", "quiet")
         return (Words("methods", "strong"), *self.methods, export_hint)
+
+
+def is_finding(block: Block) -> bool:
+    return isinstance(block, Headline) or (isinstance(block, Words) and block.level == "finding")
+
+
+def section(name: str, *blocks: Block) -> list[Block]:
+    """The blocks as a section; nothing where there are none."""
+    return [Words(name, "section"), *blocks] if blocks else []
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], left: int = 1, first: int = 40) -> Table:

@@ -1,4 +1,4 @@
-"""The report of a batch as blocks: what it was and took, the same for every kind, and what its kind found."""
+"""The report of a batch as blocks: facts that are the same for every kind, and the results of its kind."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 from tidepool.engine.branching.results import results_shown
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
+from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.engine.reports.blocks import (
     Block,
     Estimate,
@@ -19,6 +20,7 @@ from tidepool.engine.reports.blocks import (
     number,
     p_value,
     requests,
+    section,
     span,
     table,
     text_of,
@@ -33,28 +35,28 @@ from tidepool.storage.queries.lists import everybody
 
 FEW_LOST = 0.03
 """share of lost requests up to which the report has no warning"""
-GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
+RESUMABLE = {"interrupted": "resume", "partial": "retry", "failed": "retry"}
 """what a resume does for a batch of this state"""
 
 Summary = Mapping[str, Any]
 
 
 def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Report:
-    """Who shows no methods need not have them told: their figures are counted over all calls of the batch."""
+    """Without methods it is faster: their figures are counted over all requests of the batch."""
     results = results_shown(summary)
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
-        findings = [*results.blocks(summary["statistics"]), *drift(summary["statistics"])]
+        findings = [*results.blocks(summary["statistics"]), *section("drift", *drift(summary["statistics"]))]
         shown_findings = assign_places(findings, everybody(connection, batch["number"]))
         config = StoredConfig(batch["config"])
         paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
-    shown = (*stopping_blocks(summary["statistics"]), *shown_findings)
+    shown = (*shown_findings, *section("stopping", *stopping_blocks(summary["statistics"])))
     head = overview(summary, [simulated_words(summary["roles"])], facts(summary))
     return Report(summary["name"], tuple(head), shown, paragraphs)
 
 
 def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
-    """The main outcome by quarters of the run: a served model may change while it is asked."""
+    """The main measure by quarters of the run: a served model may change during a run."""
     if not (run := statistics.get("over_the_run")):
         return
     quarters = ", ".join(text_of(Estimate(row["mean"], tuple(row["ci95"]))) for row in run["quarters"])
@@ -62,27 +64,26 @@ def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
     text = f"By quarters of the run{about}: {quarters}"
     if run["p_value"] < 0.01:
         yield Words(
-            f"{text}. This drifts (p = {p_value(run['p_value'])}): intervals assume that it does not.", "warning"
+            f"{text}. This changes over the run (p = {p_value(run['p_value'])}), but intervals assume that it does not.",
+            "warning",
         )
     else:
-        yield Words(f"{text}; no sign of drift (p = {p_value(run['p_value'])}).", "quiet")
+        yield Words(f"{text}. No sign of drift (p = {p_value(run['p_value'])}).", "quiet")
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
-    """A stranger's config may not hold what its kind tells of; all else can be read without it."""
+    """The config of an untrusted file may be incomplete; the rest of the report does not need it."""
     try:
         return make()
     except (ArithmeticError, AttributeError, LookupError, TypeError, UsageError, ValueError):
-        return (
-            Words("How it was done cannot be told: the batch's own config does not hold what it should.", "warning"),
-        )
+        return (Words("The methods text is missing, because the config of this batch is incomplete.", "warning"),)
 
 
 # -- any batch -----------------------------------------------------------------------------------------------
 
 
 def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[str, str]]) -> Iterator[Block]:
-    """Of a batch or a study: `simulated` is told where any answer was, `facts` in any case."""
+    """Of a batch or a study. `simulated` is shown where any reply was simulated."""
     yield from lost_calls(summary["calls"])
     if summary["simulated"]:
         yield from (Words(words, "simulated") for words in simulated)
@@ -96,20 +97,31 @@ def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
     """A warning above the results if more than a few requests were lost."""
     if calls["failed"] > FEW_LOST * calls["total"]:
         share = f"{calls['failed']:,} of {calls['total']:,} requests ({100 * calls['failed'] / calls['total']:.1f} %)"
-        rest = "the results rest on the others" if calls["failed"] < calls["total"] else "there are no results"
-        yield Words(f"{share} were lost: {rest}.", "warning")
+        rest = "The results use the others." if calls["failed"] < calls["total"] else "There are no results."
+        yield Words(f"{share} failed. {rest}", "warning")
 
 
 def failure_words(failure: Mapping[str, Any]) -> str:
-    """Calls and units that were lost for one reason; in a study with the batch of the first."""
+    """Requests and units that failed for one reason; in a study with the batch of the first."""
     reason = " ".join(str(failure["error"]).split())
     counts = ", ".join(
         f"{failure[name]:,} {noun}{'s' * (failure[name] != 1)}"
-        for name, noun in (("calls", "lost call"), ("units", "unit"))
+        for name, noun in (("calls", "failed request"), ("units", "unit"))
         if failure[name]
     )
     batch = f" of batch {failure['batch_id']}" if "batch_id" in failure else ""
     return f"{counts}: {reason} (first: unit {failure['first']:,}{batch})"
+
+
+def state_of(summary: Summary) -> str:
+    paused = " (paused)" if summary.get("paused") else ""
+    reason = f" ({summary['reason']})" if summary["reason"] else ""
+    return f"{summary['status'].replace('_', ' ')}{paused}{reason} after {span(summary['seconds'])}"
+
+
+def unit_name(summary: Summary) -> str:
+    """What the units of its kind are called."""
+    return load_kind(summary["kind"]).units if summary["kind"] in KINDS else "units"
 
 
 def facts(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -117,20 +129,19 @@ def facts(summary: Summary) -> Iterator[tuple[str, str]]:
     units, calls, tokens, design = summary["units"], summary["calls"], summary["tokens"], summary.get("design", {})
     noun = "study" if "study_id" in summary else "batch"
     identity = summary[f"{noun}_id"]
-    paused = " (paused)" if summary.get("paused") else ""
-    reason = f" ({summary['reason']})" if summary["reason"] else ""
     seed = summary.get("seed", design.get("seed"))
-    yield "state", f"{summary['status']}{paused}{reason} after {span(summary['seconds'])}, seed {seed}"
+    yield "state", f"{state_of(summary)}, seed {seed}"
     yield "kind", f"{summary['kind'].replace('_', ' ')}, {noun} {identity}"
     if origin := summary.get("origin"):
-        yield "origin", f"branched off batch {origin['batch_id']} at {origin['at']}"
+        yield "origin", f"branch of batch {origin['batch_id']} at message {origin['at']}"
     for factor in design.get("factors", ()):
         yield "factor", f"{factor['name']}: {', '.join(level['level'] for level in factor['levels'])}"
     if noun == "study":
         replicates = counted(design.get("replicates", 1), "replicate")
         yield "cells", f"{len(summary['cells']):,} batches, {replicates} of each combination"
-    yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
-    yield "calls", requests(**calls)
+    failed = f", {units['failed']:,} failed" if units["failed"] else ""
+    yield unit_name(summary), f"{units['completed']:,} of {units['total']:,} completed{failed}"
+    yield "requests", requests(**calls)
     if problems := ", ".join(
         words.format(summary["replies"][name]) for name, words in ODD.items() if summary["replies"][name]
     ):
@@ -138,10 +149,10 @@ def facts(summary: Summary) -> Iterator[tuple[str, str]]:
     yield from (("failed", failure_words(failure)) for failure in summary["failures"])
     for job in summary.get("provider_batches", ()):
         where = f"{job['provider']} {job['id'] or '(being created)'}"
-        yield "waits", f"for {job['calls']:,} calls at {where}: {job['state']}, {span(job['seconds'])} so far"
+        yield "waiting", f"for {job['calls']:,} requests at {where}: {job['state']}, {span(job['seconds'])} so far"
     if saved := summary.get("calls_saved"):
-        yield "saved", f"{saved:,} calls in all, by stopping when sure"
-    unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
+        yield "saved", f"{saved:,} requests by early stopping"
+    unpriced = " (a price is missing)" if summary["cost_usd"] is None else ""
     yield "cost", f"{money(summary['cost_usd'])}{unpriced}, {tokens['input']:,} tokens in, {tokens['output']:,} out"
     if tokens["reasoning"]:
         yield "reasoning", f"{tokens['reasoning']:,} of the tokens out"
@@ -150,8 +161,8 @@ def facts(summary: Summary) -> Iterator[tuple[str, str]]:
             yield "served", f"{served['model']} by {served['served']} ({served['replies']:,} replies)"
     if performance := summary.get("performance"):
         yield "speed", _speed(performance)
-    if summary["status"] in GOING_ON:
-        yield GOING_ON[summary["status"]], f"tidepool --resume {identity}"
+    if summary["status"] in RESUMABLE:
+        yield RESUMABLE[summary["status"]], f"tidepool resume {identity}"
 
 
 MOST_SERVED = 20
@@ -160,8 +171,8 @@ MOST_SERVED = 20
 def _speed(performance: Mapping[str, Any]) -> str:
     """Latency and concurrency are those of live calls: provider batches have neither."""
     rate = performance["calls_per_second"]
-    text = f"{number(rate, 1 if rate is None or rate >= 1 else 2)} calls/s"
+    text = f"{number(rate, 1 if rate is None or rate >= 1 else 2)} requests/s"
     if performance["mean_latency"] is not None:
         latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
-        text += f", mean latency {latency}, at most {at_once:,} at once"
+        text += f", mean latency {latency}, peak {at_once:,} requests in flight"
     return text + in_flight(performance["calls_in_flight_mean"])

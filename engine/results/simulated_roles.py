@@ -12,8 +12,8 @@ from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.engine.reports.blocks import counted, listing
 
 SIMULATED = "simulated"
-ALL_SIMULATED = "simulated answers: no model of a provider was asked"
-NOT_YET = "simulated, in part or all: nothing was answered yet"
+ALL_SIMULATED = "Simulated: no real model was called."
+NOT_YET = "Simulated, in part or all: no reply yet."
 MOST_NAMED = 4
 
 
@@ -64,10 +64,10 @@ def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
     if not real:
         return ALL_SIMULATED
     if len(real) == len(entries):
-        return f"not simulated: {'; '.join(_by_providers(real))}"
+        return f"Real models: {'; '.join(_by_providers(real))}."
     simulated_calls = sum(entry["calls"] for entry in entries if entry["simulated"])
-    share = f"{simulated_calls:,} of {counted(sum(entry['calls'] for entry in entries), 'call')}"
-    return f"simulated: {listing(simulated_parts(entries))} ({share}); real: {'; '.join(_by_providers(real))}"
+    share = f"{simulated_calls:,} of {counted(sum(entry['calls'] for entry in entries), 'request')}"
+    return f"Simulated: {listing(simulated_parts(entries))} ({share}). Real: {'; '.join(_by_providers(real))}."
 
 
 def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a stop rule came to: as the file keeps it, in the JSON statistics, in every report and in sentences for a paper."""
+"""The result of a stop rule: in the file, the JSON statistics, reports and methods texts."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.reports.blocks import Block, Estimate, Words, digits_of, number, table, text_of
+from tidepool.engine.reports.blocks import Block, Estimate, Words, digits_of, number, table, text_of, units_in_words
 from tidepool.storage.queries.summary import finding
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FINDING = "stopping"
 SHARES = ("revealed", "obtained")
-"""outcomes that are told in percent"""
+"""measures shown in percent"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Stopping:
     """what is counted: talks, simulations"""
     max: int
     blocks: int
-    """that were looked at"""
+    """that the rule has seen"""
     looks: int
     stopped_at: int | None
     """after which unit of the plan; None: the rule did not stop it"""
@@ -73,8 +73,8 @@ class Stopping:
         """The reason that the batch ends with."""
         side = "" if self.rule.half_width is not None else f" is {self.verdict} {self.line}"
         return (
-            f"stopped when sure: {self.name} {self.figure}{side} after {self.stopped_at:,} of {self.max:,} {self.units}; "
-            f"saved {self.calls_saved:,} calls"
+            f"stopped early: {self.name} {self.figure}{side} after {self.stopped_at:,} of {self.max:,} {units_in_words(self.units)}, "
+            f"{self.calls_saved:,} requests saved"
         )
 
 
@@ -117,28 +117,29 @@ def stopping_blocks(statistics: Mapping[str, Any]) -> Iterator[Block]:
     stopping = read(statistics.get(FINDING))
     if stopping is None:
         return
-    yield table("Stop when sure", ("", ""), list(_facts(stopping)), left=2)
+    yield table("early stopping", ("", ""), list(_facts(stopping)), left=2)
     if stopping.rule.half_width is None and stopping.stopped_at is not None:
         yield Words(
-            "The rule's interval holds at every look. The other intervals of this report are for a fixed length: after a decision "
-            "they are a little too narrow, and the estimate is a little too far from the line.",
+            "The interval of the rule is valid at every look. The other intervals of this report assume a fixed sample size. After an early stop "
+            "they are slightly too narrow, and the estimate is slightly too far from the threshold.",
             "quiet",
         )
 
 
 def _facts(stopping: Stopping) -> Iterator[tuple[str, str]]:
     yield "rule", _rule_words(stopping)
-    yield "found", f"{stopping.figure}: {_verdict(stopping)}"
+    yield "result", f"{stopping.figure}: {_verdict(stopping)}"
+    units = units_in_words(stopping.units)
     looks_text = f"{stopping.looks:,} look{'s' * (stopping.looks != 1)} at {stopping.blocks:,} blocks"
     if stopping.stopped_at is None:
-        yield "stopped", f"not before its most of {stopping.max:,} {stopping.units}; {looks_text}"
+        yield "stopped", f"only at the maximum of {stopping.max:,} {units}; {looks_text}"
     else:
         extra = stopping.begun - stopping.stopped_at
-        note = f"; {extra:,} more had been begun, and are kept" if extra > 0 else ""
-        saved = f"; saved {stopping.calls_saved:,} calls"
+        note = f"; {extra:,} more were in progress and are included" if extra > 0 else ""
+        saved = f"; {stopping.calls_saved:,} requests saved"
         yield (
             "stopped",
-            f"after {stopping.stopped_at:,} of {stopping.max:,} {stopping.units}, {looks_text}{note}{saved}",
+            f"after {stopping.stopped_at:,} of {stopping.max:,} {units}, {looks_text}{note}{saved}",
         )
     yield "method", stopping.method
 
@@ -147,8 +148,8 @@ def _rule_words(stopping: Stopping) -> str:
     rule = stopping.rule
     if rule.half_width is not None:
         reach = f"{100 * rule.half_width:g} points" if rule.outcome in SHARES else f"{rule.half_width:g}"
-        return f"{stopping.name}: until known to ± {reach}"
-    return f"{stopping.name}: until it is decided whether it is above or below {stopping.line}"
+        return f"{stopping.name}: until the margin of error is {reach}"
+    return f"{stopping.name}: until it is clearly above or below {stopping.line}"
 
 
 def _verdict(stopping: Stopping) -> str:
@@ -161,8 +162,8 @@ def stopping_sentences(statistics: Mapping[str, Any]) -> Iterator[str]:
     if stopping is None:
         return
     yield (
-        f"A rule could stop the study early ({_rule_words(stopping)}), after {stopping.max:,} {stopping.units} at most, by {stopping.method}; it "
-        "looked at whole blocks in the order planned."
+        f"A stopping rule ({_rule_words(stopping)}; maximum {stopping.max:,} {units_in_words(stopping.units)}) used {stopping.method}. It "
+        "was applied to whole blocks in the planned order."
     )
     if stopping.stopped_at is None:
         yield f"It did not stop the study: {stopping.figure}, {_verdict(stopping)}."

@@ -85,6 +85,7 @@ OF_THE_FILE: dict[str, list[list[str]]] = {
     "trust": [["list"], ["add", POISON], ["add", "BATCH"], ["remove", POISON], ["add", f"http://{POISON}"]],
     "bench": [[POISON]],
     "run": [[POISON], [GAME, "--set", POISON]],
+    "resume": [[POISON]],
     "new": [[POISON], ["secret_game", "-o", "-"], ["simulation", "-o", POISON]],
     "examples": [[], [POISON], ["secret_game", "-o", POISON]],
     "completion": [["bash"], [POISON]],
@@ -102,7 +103,7 @@ def test_every_command_is_tried() -> None:
     assert set(BATCHES) == set(KINDS)
 
 
-FAULTS = ("something unexpected", "not as Tidepool writes it", "Traceback")
+FAULTS = ("unexpected error", "not as Tidepool writes it", "Traceback")
 """what is said where the program is at fault, or may be"""
 
 

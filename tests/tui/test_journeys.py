@@ -49,7 +49,7 @@ SHOWN: dict[str, list[tuple[str, str]]] = {
     "secret_game": [("panel-statistics", "95 % intervals describe"), ("panel-plots", "who reveals, who obtains")],
     "simulation": [("panel-statistics", "combinations"), ("panel-plots", "words")],
     "evolution": [
-        ("panel-statistics", "on problems never used for selection"),
+        ("panel-statistics", "accuracy on held-out problems"),
         ("panel-plots", "fitness by generation"),
         ("panel-family", "champion"),
     ],
@@ -92,7 +92,7 @@ async def compose_small(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None
 async def read_results(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None:
     await press(pilot, "4", until=ResultsScreen)
     await until_seen(pilot, str(values_of(template(kind))["batch"]["name"]))
-    await until_seen(pilot, "calls/s")
+    await until_seen(pilot, "requests/s")
     for panel, words in SHOWN[kind]:
         app.screen.query_one(PanelStrip).choose(panel)
         await until_seen(pilot, words)

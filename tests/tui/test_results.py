@@ -25,9 +25,11 @@ async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_
         await press(pilot, "enter", until=ResultsScreen)
         await until_seen(pilot, "20 of 20 completed")
         text = screen_text(app)
-        assert text.index("simulated answers") < text.index("secrets revealed: ") < text.index("20 of 20 completed")
+        assert (
+            text.index("Simulated: no real model") < text.index("Secrets revealed: ") < text.index("20 of 20 completed")
+        )
         await until_seen(pilot, "who reveals, who obtains")
-        await press(pilot, "tab", until="Agents who opened")
+        await press(pilot, "tab", until="Agents who spoke first")
         assert "95 %" in screen_text(app)
         await press(pilot, "tab", until="who reveals, who obtains")
         await until_seen(pilot, "obtained the secret of the column")

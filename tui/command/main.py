@@ -5,8 +5,10 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tidepool.engine.errors import TidepoolError, UsageError
@@ -16,55 +18,109 @@ from tidepool.tui.command.output import echo, echo_err
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = {
-    "run": ("run", "runs a study headless, as --run does; FILE.db#BATCH: one of a file again"),
-    "new": ("start", "writes a commented config to start from, which runs offline: of one kind of study"),
-    "examples": ("start", "the examples; NAME copies one out, with the files it needs"),
-    "plan": (
-        "plan:plan",
-        "what a study would take, and how sure it would be: calls, money, time, power; calls no model",
-    ),
-    "list": ("list_batches", "the batches of the file"),
-    "show": (
-        "read",
-        "one batch: its summary; a transcript (--conversation N), a prompt or a problem with its answers (--genome, --problem), a family tree (--genealogy)",
-    ),
-    "stats": ("read", "the statistics of one batch"),
-    "log": ("read", "what happened while a batch ran"),
-    "stop": ("manage:steer", "stops a running batch; it can be resumed"),
-    "pause": ("manage:steer", "pauses a running batch"),
-    "continue": ("manage:steer", "lets a paused batch go on"),
-    "orders": ("manage:orders", "the provider batches of a batch: their states and ages; --give-up ID lets go of one"),
-    "limits": ("manage:steer", "changes limits of a running batch: KEY=VALUE…"),
-    "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
-    "branch": ("run:branch", "goes on with talks of a batch from one turn: drawn again, or said otherwise"),
-    "compare": ("read:compare", "side-by-side statistics of several batches"),
-    "export": ("files:export", "one batch out: json, csv, sqlite, html, markdown, parquet, toml, policy"),
-    "publish": (
-        "files:publish",
-        "a study as a folder to publish: its file, Parquet, reports, configs, a dataset card",
-    ),
-    "entities": ("library:entities", "the library's entities: list, show, add, generate, remove, types"),
-    "agents": ("library:agents", "the library's agents: list, show, add, generate, remove"),
-    "import": ("files:import", "batches, entities and agents of another Tidepool file in, each once"),
-    "models": ("models", "models of each provider, prices, retirement dates, keys; --pull NAME for Ollama"),
-    "delete": ("manage:delete", "removes a batch, after a question or with --yes"),
-    "web": ("serve:web", "the same app in a browser, on loopback"),
-    "api": ("serve:api", "the HTTP API, on loopback"),
-    "trust": ("manage:trust", "batches that this machine trusts: list, add, remove"),
-    "bench": ("plan:bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
-    "completion": ("start:completion", "prints a shell completion script: bash, zsh, tcsh"),
-}
-"""name → (MODULE in tidepool.tui.command.commands with its `run`, or MODULE:NAME with its `run_NAME`; help)"""
 
-EPILOG = (
-    "BATCH is an id, a unique prefix of one, `last`, or `last~1` for the one before. Exit codes: 0 completed, 1 failed, 2 wrong usage or config, "
-    "3 partial, 4 stopped by its budget, 130/143 interrupted; the last three can be resumed."
-)
+@dataclass(frozen=True, slots=True)
+class Command:
+    group: str
+    place: str
+    """MODULE in tidepool.tui.command.commands with its `run`, or MODULE:NAME with its `run_NAME`"""
+    summary: str
+    examples: tuple[str, ...]
+    """arguments"""
+
+
+COMMANDS = {
+    "new": Command(
+        "start", "start", "Write a commented config for one kind of study", ("secret_game", "evolution -o study.toml")
+    ),
+    "examples": Command("start", "start", "List the examples, or copy one", ("", "design -o study.toml")),
+    "plan": Command(
+        "start",
+        "plan:plan",
+        "Show requests, cost, time and precision of a study before you run it",
+        ("study.toml", "study.toml --pilot last --detect 0.2"),
+    ),
+    "run": Command("run", "run", "Run a study", ("study.toml", "study.toml --set service.budget_usd=5")),
+    "resume": Command(
+        "run", "run:resume", "Continue a batch that stopped, without buying anything twice", ("last", "last --quiet")
+    ),
+    "stop": Command(
+        "run",
+        "manage:steer",
+        "Stop a running batch, so that you can resume it later",
+        ("last", "last --on-stop cancel"),
+    ),
+    "pause": Command("run", "manage:steer", "Pause a running batch", ("last", "3f2a")),
+    "continue": Command("run", "manage:steer", "Continue a paused batch", ("last", "3f2a")),
+    "limits": Command(
+        "run",
+        "manage:steer",
+        "Change limits of a running batch",
+        ("last max_concurrent=20", "last requests_per_minute=500 budget_usd=10"),
+    ),
+    "orders": Command("run", "manage:orders", "List the provider batches of a batch", ("last", "last --all")),
+    "list": Command("inspect", "list_batches", "List the batches of the file", ("", "--cells")),
+    "show": Command(
+        "inspect",
+        "read",
+        "Show the results of a batch, a conversation, a prompt or a family tree",
+        ("last", "last --conversation 5"),
+    ),
+    "log": Command("inspect", "read", "Show the log of a batch", ("last", "last --json")),
+    "stats": Command("analyse", "read", "Show all statistics of a batch, or one section", ("last", "last agents")),
+    "compare": Command(
+        "analyse", "read:compare", "Compare the statistics of several batches", ("last last~1", "3f2a 91bc")
+    ),
+    "code": Command("analyse", "code", "Code a blinded sample of conversations by hand", ("last", "last --status")),
+    "branch": Command(
+        "analyse",
+        "run:branch",
+        "Replay conversations from one message, resampled or reworded",
+        ('last --conversation 3 --at t4 --say "No."', "last --all --at t2"),
+    ),
+    "export": Command(
+        "share",
+        "files:export",
+        "Export a batch as HTML, CSV, JSON, Parquet and more",
+        ("last --format html -o report.html", "last --format csv"),
+    ),
+    "publish": Command(
+        "share",
+        "files:publish",
+        "Write a study as a folder for publication",
+        ("last -o published", "last -o published --license CC-BY-4.0"),
+    ),
+    "import": Command(
+        "share", "files:import", "Import batches, entities and agents of another file", ("other.db", "other.db --json")
+    ),
+    "entities": Command(
+        "set up",
+        "library:entities",
+        "Manage the entities of the library",
+        ("list", "generate --type human -n 100 --seed 1"),
+    ),
+    "agents": Command("set up", "library:agents", "Manage the agents of the library", ("list", "add agents.csv")),
+    "models": Command(
+        "set up", "models", "List models, prices and keys of the providers", ("", "ollama --pull llama3.2")
+    ),
+    "trust": Command(
+        "set up", "manage:trust", "Manage which batches from other machines may run here", ("list", "add last")
+    ),
+    "delete": Command("set up", "manage:delete", "Delete a batch", ("last", "last --yes")),
+    "web": Command("set up", "serve:web", "Open the app in a browser", ("", "--port 8000")),
+    "api": Command("set up", "serve:api", "Serve the HTTP API", ("", "--port 8765")),
+    "bench": Command("set up", "plan:bench", "Measure the speed of this machine, or of one study", ("", "study.toml")),
+    "completion": Command("set up", "start:completion", "Print a shell completion script", ("bash", "zsh")),
+}
+
+EPILOG = """BATCH is an id, the unique beginning of one, `last`, or `last~1` for the one before.
+`tidepool COMMAND --help` shows the options of a command and examples.
+Exit codes: 0 completed, 1 failed, 2 wrong usage or config, 3 partial,
+4 stopped by its budget, 130/143 interrupted. You can resume the last three."""
 
 
 PIPE_CLOSED = 141
-"""what a shell reports of a program whose reader went away (SIGPIPE)"""
+"""exit code of a program whose reader closed the pipe (SIGPIPE)"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,8 +150,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         explained_error = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
         if explained_error is None:
             echo_err(
-                f"tidepool: something unexpected went wrong ({type(error).__name__}: {error}). "
-                "Run it again with --debug to see where, and please report it."
+                f"tidepool: unexpected error ({type(error).__name__}: {error}). "
+                "Run the command again with --debug for the traceback, and please report it."
             )
             return 1
         echo_err(f"tidepool: {explained_error}")
@@ -103,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
-    """The file may be a stranger's, with contents that no Tidepool writes: then it is told what is wrong in it."""
+    """For an untrusted file with contents that Tidepool never writes: an error that says what is wrong in it."""
     from tidepool.storage.queries.damage import blame
 
     options, _ = _parser(arguments)[0].parse_known_args(arguments)
@@ -120,19 +176,19 @@ def _dispatch(arguments: list[str]) -> int:
     if command is None and options.file:
         options.db = _app_file(parser, options)
     options.db = Path(options.db)
-    sweep()  # what a killed command left
+    sweep()  # removes leftovers of killed commands
     if command is not None:
         run_command, _ = _functions_of(command)
         return int(run_command(options))
     if options.trust and not options.resume and "#" not in (options.run or ""):
-        parser.error("--trust goes with --resume or FILE.db#BATCH: a config that is handed to --run is your own word")
+        parser.error("--trust works only with --resume or FILE.db#BATCH. A config file that you run is trusted.")
     if options.run or options.resume:
         from tidepool.tui.command.commands import run
 
         return run.run(options)
-    for name in ("dry_run", "set", "json"):
+    for name in ("dry_run", "set", "json", "full", "quiet"):
         if getattr(options, name):
-            parser.error(f"--{name.replace('_', '-')} goes with --run or --resume, or with a command")
+            parser.error(f"--{name.replace('_', '-')} works only with a command, --run or --resume")
     _refuse_without_terminal()
     from tidepool.tui.app.opening import open_app
 
@@ -143,26 +199,26 @@ def _app_file(parser: argparse.ArgumentParser, options: argparse.Namespace) -> s
     """The study file that was named in place of a command: `tidepool FILE.db`."""
     require_study_file(options.file)
     if options.db != parser.get_default("db"):
-        raise UsageError(f"--db {options.db} and {options.file} are two study files: name one.")
+        raise UsageError(f"--db {options.db} and {options.file} name two study files. Name only one.")
     if options.run or options.resume:
-        raise UsageError(f"{options.file} alone opens the app: beside --run and --resume write --db {options.file}.")
+        raise UsageError(f"With --run or --resume, name the study file as --db {options.file}.")
     return str(options.file)
 
 
 def _refuse_without_terminal() -> None:
-    """In a pipe nobody sees the app, and nobody could leave it. `tidepool web` brings a driver of its own."""
+    """In a pipe the app would be invisible and could not be closed. `tidepool web` sets its own driver."""
     if os.environ.get("TEXTUAL_DRIVER"):
         return
     missing = [name for name in ("stdin", "stdout") if not getattr(sys, name).isatty()]
     if missing:
         raise UsageError(
-            f"The app needs a terminal, and {' and '.join(missing)} {'are' if missing[1:] else 'is'} none. "
-            "Without one, `tidepool run CONFIG.toml` runs a study and `tidepool list` tells of those in the file."
+            f"The app needs a terminal, but {' and '.join(missing)} {'are' if missing[1:] else 'is'} not one. "
+            "Without a terminal, use `tidepool run CONFIG.toml` to run a study and `tidepool list` to list batches."
         )
 
 
 class _Version(argparse.Action):
-    """Looked up only when it is asked for: reading a distribution's metadata takes as long as all the rest of a start."""
+    """Reads the version only on request: reading the metadata doubles the time of a start."""
 
     def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> None:
         from importlib.metadata import PackageNotFoundError, version
@@ -170,20 +226,33 @@ class _Version(argparse.Action):
         try:
             echo(f"tidepool {version('tidepool-lab')}")
         except PackageNotFoundError:
-            echo("tidepool, not installed: run from its source")
+            echo("tidepool (not installed; run from source)")
         parser.exit()
 
 
 ARGPARSE_HINTS = {
-    "are required: BATCH": ": `last` is the newest, and `tidepool list` shows all",
-    "are required: ACTION": ": `--help` lists them",
-    "unrecognized arguments: --": ". `--help` lists the options; run, plan and bench override values of their config by --set KEY=VALUE",
+    "are required: BATCH": ". `last` is the newest one; `tidepool list` shows all",
+    "are required: ACTION": ". `--help` lists them",
+    "unrecognized arguments: --": ". `--help` lists the options. run, plan and bench override config values with --set KEY=VALUE",
 }
-"""what is said behind a complaint of argparse that contains this"""
+"""added to an error of argparse that contains the key"""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A complaint quotes what was typed, and a shell types names of files as it finds them."""
+    """Escapes control characters in errors, which quote what was typed, and lists commands in groups."""
+
+    def format_help(self) -> str:
+        if self.prog != "tidepool":
+            return super().format_help()
+        lines = [f"usage: tidepool [OPTIONS] COMMAND …\n       tidepool [FILE.db]\n\n{fill(str(self.description), 80)}"]
+        for group in dict.fromkeys(command.group for command in COMMANDS.values()):
+            lines.append(f"\n{group}:")
+            lines += [f"  {name:<11} {one.summary}" for name, one in COMMANDS.items() if one.group == group]
+        formatter = self._get_formatter()
+        formatter.start_section("\noptions")
+        formatter.add_arguments([action for action in self._actions if action.option_strings])
+        formatter.end_section()
+        return "\n".join([*lines, "", formatter.format_help(), EPILOG, ""])
 
     def error(self, message: str) -> NoReturn:
         hint = next((words for beginning, words in ARGPARSE_HINTS.items() if beginning in message), "")
@@ -193,13 +262,13 @@ class _Parser(argparse.ArgumentParser):
         super()._print_message(plain(message), file)
 
 
-OF_A_RUN = ("--run", "--resume", "--dry-run", "--set", "--on-stop", "--trust")
-"""options of --run and --resume; before a command they would do nothing"""
+OF_A_RUN = ("--run", "--resume", "--dry-run", "--set", "--on-stop", "--trust", "--full", "--quiet")
+"""options of --run and --resume, which have no effect before a command"""
 WITH_VALUE = ("--db", "--run", "--resume", "--set", "--on-stop")
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Every command with all that it takes."""
+    """With the arguments of every command."""
     parser = _bare_parser()
     subparsers = _commands_of(parser)
     for name in COMMANDS:
@@ -214,13 +283,13 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         parser.add_argument("file", nargs="?", metavar="COMMAND … or FILE.db")
         return parser, None
     subparsers = _commands_of(parser)
-    for name in [command] if command else COMMANDS:  # twenty parsers take as long to make as all else here
+    for name in [command] if command else COMMANDS:  # building all parsers doubles the time of a start
         _add_command(subparsers, name, whole=name == command)
     return parser, command
 
 
 def _command_in(arguments: list[str]) -> str | None:
-    """The first word that is neither an option nor the value of one, where it is a command."""
+    """The first word that is neither an option nor its value, if it is a command."""
     words = zip(["", *arguments], arguments, strict=False)
     first = next((word for before, word in words if word[:1] != "-" and before not in WITH_VALUE), None)
     if first not in COMMANDS:
@@ -228,7 +297,7 @@ def _command_in(arguments: list[str]) -> str | None:
     for option in arguments[: arguments.index(first)]:
         if option.partition("=")[0] in OF_A_RUN:
             raise UsageError(
-                f"{option} would do nothing beside the command `{first}`: write it behind the command, or leave that out."
+                f"{option} has no effect before the command `{first}`. Write it after the command, or leave the command out."
             )
     return first
 
@@ -238,8 +307,14 @@ def _commands_of(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction
 
 
 def _add_command(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, *, whole: bool) -> None:
-    text = COMMANDS[name][1]
-    command = subparsers.add_parser(name, help=text, description=text)
+    one = COMMANDS[name]
+    examples = "\n".join(f"  tidepool {name} {arguments}".rstrip() for arguments in one.examples)
+    command = subparsers.add_parser(
+        name,
+        description=f"{one.summary}.",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     if whole:
         shared_options(command, default=False)
         _, add_arguments = _functions_of(name)
@@ -249,8 +324,8 @@ def _add_command(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 def _functions_of(
     name: str,
 ) -> tuple[Callable[[argparse.Namespace], int], Callable[[str, argparse.ArgumentParser], None]]:
-    """What runs a command, and what adds its arguments; its module is loaded now."""
-    module_name, _, part = COMMANDS[name][0].partition(":")
+    """The functions that run a command and add its arguments. Loads the module of the command."""
+    module_name, _, part = COMMANDS[name].place.partition(":")
     module = import_module(f"tidepool.tui.command.commands.{module_name}")
     if not part:
         return module.run, module.add_arguments
@@ -260,40 +335,46 @@ def _functions_of(
 def _bare_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tidepool",
-        description="Runs large studies with language-model agents, shows them live, and keeps them in one SQLite file. "
-        "Without a command it opens the app, on ./tidepool.db or on the FILE.db that is named.",
-        epilog=EPILOG,
+        description="Runs large studies with language-model agents, shows them live, and stores them in one SQLite file. "
+        "Without a command, opens the app on ./tidepool.db or on FILE.db.",
     )
     shared_options(parser, default=True)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--run", metavar="CONFIG.toml", help="run a study headless; FILE.db#BATCH: one of a file again")
-    modes.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
+    modes.add_argument("--run", metavar="CONFIG.toml", help="the same as the command run")
+    modes.add_argument("--resume", metavar="BATCH", help="the same as the command resume")
     run_options(parser, default=True)
     return parser
 
 
 def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
-    """Options that may stand before or after the command."""
+    """Options that are allowed before and after the command."""
     add = _adder(parser, default)
     add("--db", "tidepool.db", metavar="FILE", help="the study file (./tidepool.db)")
-    add("--json", False, action="store_true", help="one JSON object on stdout")
-    add("--debug", False, action="store_true", help="show tracebacks")
+    add("--json", False, action="store_true", help="print one JSON object")
+    add("--debug", False, action="store_true", help="print tracebacks")
 
 
 def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
-    """Options of --run, --resume and the command `run`."""
+    """Options of --run, --resume and the commands `run`, `resume` and `branch`."""
     add = _adder(parser, default)
-    add("--dry-run", False, action="store_true", help="check, plan and price; call no model, write nothing")
+    add("--dry-run", False, action="store_true", help="check, plan and price the study without running it")
     overriding = "override a config value, e.g. service.max_concurrent=50"
     add("--set", [], action="append", metavar="KEY=VALUE", help=overriding)
-    add("--on-stop", "leave", choices=("leave", "cancel"), help="what becomes of provider batches when stopped")
-    trusting = "with --resume and FILE.db#BATCH: trust a batch that was not created here, as it is now"
+    add(
+        "--on-stop",
+        "leave",
+        choices=("leave", "cancel"),
+        help="leave provider batches running when stopped, or cancel them (leave)",
+    )
+    trusting = "run a batch that was created on another machine"
     add("--trust", False, action="store_true", help=trusting)
+    add("--full", False, action="store_true", help="print the whole report")
+    add("--quiet", False, action="store_true", help="print only the findings, without progress")
 
 
 def _adder(parser: argparse.ArgumentParser, default: bool) -> Callable[..., None]:
-    """Adds an option with its default; behind a command it has none, so that one before the command stays."""
+    """Adds an option with its default. After a command it has no default, so that a value before the command is kept."""
 
     def add(name: str, usual: object, **more: Any) -> None:
         parser.add_argument(name, default=usual if default else argparse.SUPPRESS, **more)
@@ -311,13 +392,13 @@ def require_study_file(argument: str) -> None:
     """Raises unless the word names a study file, or one that will be made."""
     path = Path(argument)
     if path.is_dir():
-        raise UsageError(f"{argument} is a folder: name the study file in it, such as {path / 'tidepool.db'}.")
+        raise UsageError(f"{argument} is a folder. Name the study file in it, such as {path / 'tidepool.db'}.")
     if path.suffix.lower() in SUFFIXES:
         return
     if "#" in argument:
-        raise UsageError(f"{argument} is a study of a file: `tidepool run {argument}` runs it again.")
+        raise UsageError(f"To run {argument} again, use `tidepool run {argument}`.")
     if path.suffix.lower() == ".toml":
-        raise UsageError(f"{argument} is no study file but a config: `tidepool run {argument}` runs it.")
+        raise UsageError(f"{argument} is a config, not a study file. Use `tidepool run {argument}`.")
     from difflib import get_close_matches
 
     suggestions = get_close_matches(argument, list(COMMANDS), n=1)

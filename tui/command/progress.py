@@ -34,7 +34,7 @@ LINE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class ProgressTally:
-    """What has happened so far, as told by events."""
+    """What has happened so far, counted from events."""
 
     started: float = field(default_factory=time.monotonic)
     batch_id: str = ""
@@ -125,8 +125,8 @@ class ProgressTally:
             new = self.calls - self.replayed - self.cached
             return words.requests(self.calls_done - self.replayed, new, self.cached, self.failed)
         if not self.calls_left:
-            return f"{self.calls:,} calls"
-        return f"{self.calls:,} of {'' if self.exact else 'about '}{self.calls_expected:,} calls"
+            return f"{self.calls:,} requests"
+        return f"{self.calls:,} of {'' if self.exact else 'about '}{self.calls_expected:,} requests"
 
     def seconds_left(self) -> float | None:
         """At the pace of the calls so far, which is not that of those read back."""
@@ -138,19 +138,19 @@ class ProgressTally:
         return "" if left is None else f"{'' if self.exact else 'about '}{words.span(left)} left"
 
 
-def _notices(event: Event) -> Iterator[str]:
+def _notices(event: Event, quiet: bool) -> Iterator[str]:
     """Lines that stay above the progress."""
     match event:
-        case ServersNamed(words=words):
-            yield from (f"asks {line}" for line in words)
-        case TransportPlanned(words=words):
-            yield from (f"planned: {line}" for line in words)
+        case ServersNamed(words=words) if not quiet:
+            yield from (f"Server: {line}" for line in words)
+        case TransportPlanned(words=words) if not quiet:
+            yield from (f"Transport: {line}" for line in words)
         case Logged(level=level, message=message) if level != "info":
             yield f"{level}: {message}"
 
 
-def progress_on(stream: TextIO) -> Listener:
-    """On a terminal one line that changes, elsewhere a line now and then."""
+def progress_on(stream: TextIO, *, quiet: bool = False) -> Listener:
+    """On a terminal one line that changes, elsewhere a line every few seconds; only warnings if quiet."""
     tally, terminal = ProgressTally(), stream.isatty()
     shown_at = 0.0 if terminal else time.monotonic()
 
@@ -160,14 +160,15 @@ def progress_on(stream: TextIO) -> Listener:
     def listen(event: Event) -> None:
         nonlocal shown_at
         tally.add(event)
-        for line in _notices(event):
+        for line in _notices(event, quiet):
             write(line)
+        if quiet:
+            return
         match event:
             case BatchStarted(batch_id=batch_id, name=name, resumed=resumed):
-                write(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
+                write(f"{'Resuming' if resumed else 'Running'} {batch_id} ({name})")
             case BatchEnded(status=status, reason=reason):
-                write(tally.figures())
-                write(f"{status}" + (f": {reason}" if reason else ""))
+                write(f"{status}{f' ({reason})' if reason else ''}: {tally.figures()}")
                 return
         if time.monotonic() - shown_at >= (BAR_SECONDS if terminal else LINE_SECONDS):
             shown_at = time.monotonic()

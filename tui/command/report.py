@@ -1,7 +1,8 @@
-"""What commands print: the summary of a batch or a study, a plan, one conversation or episode, a family tree."""
+"""Prints the summary of a batch or a study, a plan, one conversation or episode, and a family tree."""
 
+import argparse
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,17 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from tidepool.engine.reports.blocks import INKS, number, places_of
-from tidepool.engine.results.report import report_of
+from tidepool.engine.errors import UsageError
+from tidepool.engine.planning.report import power_lines
+from tidepool.engine.reports.blocks import INKS, RESULTS, Report, Table, Words, money, number, places_of, requests
+from tidepool.engine.results.report import RESUMABLE, failure_words, report_of, state_of
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.storage.batches import find_batch
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.studies import StoredStudy, cells_of, study_of
-from tidepool.tui.drawing.blocks import COLOURS, print_blocks
+from tidepool.tui.drawing.blocks import COLOURS, print_blocks, printed_lines
 from tidepool.tui.drawing.figures import mark_ink
-from tidepool.tui.drawing.plan import plan_table, wave_blocks
+from tidepool.tui.drawing.plan import plan_in_short, plan_table, wave_blocks
 from tidepool.tui.drawing.text import console, one_line
 from tidepool.tui.drawing.transcript import talk_lines
 
@@ -30,35 +33,106 @@ def batches_of(connection: sqlite3.Connection, reference: str) -> tuple[StoredSt
     return study, [cell.batch for cell in cells_of(connection, study.id)]
 
 
-# -- summaries and plans -----------------------------------------------------------------------------------------------
+# -- summaries ---------------------------------------------------------------------------------------------------------
 
 
-def print_summary(database: Path, summary: dict[str, Any], *, methods: bool = False) -> None:
-    """Of a batch or a study. The methods are for who comes back to it, and not for the end of every run."""
-    out = console()
+METHODS = "methods"
+BRIEF_LINES = 22
+"""of a short summary; together with the progress of a run it fits 25 lines"""
+BRIEF_PLOT = 8
+MOST_FINDINGS, MOST_WARNINGS, MOST_FAILURES = 5, 2, 2
+
+
+def report_on(database: Path, summary: dict[str, Any], *, methods: bool = False) -> Report:
+    """Of a batch or a study."""
     if "study_id" in summary:
         from tidepool.engine.design.report import study_report
 
-        report = study_report(database, summary, methods=methods)
+        return study_report(database, summary, methods=methods)
+    return report_of(database, summary, methods=methods)
+
+
+def print_summary(database: Path, summary: dict[str, Any], options: argparse.Namespace) -> None:
+    """In short; only the findings with --quiet, everything with --full."""
+    out = console()
+    if options.full:
+        print_report(out, report_on(database, summary, methods=True))
     else:
-        report = report_of(database, summary, methods=methods)
+        _print_brief(out, report_on(database, summary), summary, quiet=options.quiet)
+
+
+def print_report(out: Console, report: Report) -> None:
     out.print(Text(one_line(report.title), style="bold"))
     print_blocks(out, report.overview)
     out.print()
     print_blocks(out, report.findings)
-    if methods:
+    if report.methods:
         for block in report.methods_on_screen:
             out.print()
             print_blocks(out, [block])
 
 
+def print_section(out: Console, report: Report, name: str) -> None:
+    sections = {**report.sections, **({METHODS: list(report.methods_on_screen)} if report.methods else {})}
+    if name not in sections:
+        raise UsageError(
+            f"This batch has no section {name!r}. Its sections are {', '.join([*report.sections, METHODS])}."
+        )
+    print_blocks(out, sections[name])
+
+
+def _print_brief(out: Console, report: Report, summary: dict[str, Any], *, quiet: bool) -> None:
+    """At most BRIEF_LINES lines: the state, the findings, one table, one plot, failures, cost, and where to read more."""
+    brief, identity = report.brief, summary.get("study_id") or summary["batch_id"]
+    head = [Words(f"{report.title} · {state_of(summary)} · {identity}", "strong"), *brief.simulated]
+    findings = [*brief.findings[:MOST_FINDINGS], *brief.warnings[:MOST_WARNINGS]]
+    if quiet:
+        print_blocks(out, [*head, *findings])
+        return
+    lines = [line for block in (*head, *findings) for line in printed_lines(out, block)]
+    end = [line for block in _end(report, summary, identity) for line in printed_lines(out, block)]
+    plot = printed_lines(out, brief.figure.in_short, BRIEF_PLOT) if brief.figure else []
+    room = BRIEF_LINES - len(lines) - len(end) - (len(plot) + 1 if plot else 0) - 1
+    if brief.table and (rows := _fitting(out, brief.table, room)):
+        lines += [Text(), *rows]
+    for line in [*lines, *([Text(), *plot] if plot else ()), *end]:
+        out.print(line, crop=False)
+
+
+def _fitting(out: Console, block: Table, room: int) -> list[Text]:
+    """As many rows as there is room for; none if not even one fits."""
+    for most in range(len(block.rows), 0, -1):
+        if len(lines := printed_lines(out, block, most)) <= room:
+            return lines
+    return []
+
+
+def _end(report: Report, summary: dict[str, Any], identity: str) -> Iterator[Words]:
+    """Failures, requests, cost, how to resume, and where to read more."""
+    for failure in summary["failures"][:MOST_FAILURES]:
+        yield Words(f"Failed: {failure_words(failure)}", "warning")
+    yield Words(f"{requests(**summary['calls'])} · cost {money(summary['cost_usd'])}", "quiet")
+    if summary["status"] in RESUMABLE:
+        yield Words(f"Resume: tidepool resume {identity}", "warning")
+    sections = [name for name in report.sections if name not in ("overview", RESULTS)]
+    example = f" · tidepool stats {identity} {sections[0]}" if sections else ""
+    yield Words(f"More: tidepool show {identity} --full{example}", "quiet")
+
+
+# -- plans -------------------------------------------------------------------------------------------------------------
+
+
 MOST_WAVES = 12
 
 
-def print_plan(plan: dict[str, Any]) -> None:
+def print_plan(plan: dict[str, Any], power: dict[str, Any] | None = None, *, full: bool = False) -> None:
+    """Eight lines; with `full` also the waves, and all facts."""
     out = console()
-    out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
-    print_blocks(out, [*wave_blocks(plan, MOST_WAVES), plan_table(plan)])
+    out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, no model was called", style="bold"))
+    if full:
+        print_blocks(out, [*wave_blocks(plan, MOST_WAVES), plan_table(plan)])
+    else:
+        print_blocks(out, [plan_in_short(plan, power_lines(power) if power else (), out.width)])
 
 
 # -- one unit to read --------------------------------------------------------------------------------------------------
@@ -92,7 +166,7 @@ _PROMPT_SHOWN = 60
 
 def print_family(out: Console, family: Family) -> None:
     if not family.champion:
-        out.print(Text("no generation is judged yet"))
+        out.print(Text("No generation is complete yet."))
         return
     ancestors = family.ancestors(family.champion)
     founders = sum(not member.parents for member in ancestors)
@@ -113,7 +187,7 @@ def print_family(out: Console, family: Family) -> None:
 
 
 def _grow(tree: Tree, family: Family, genome_id: str, printed: set[str]) -> None:
-    """The line of mothers first, so that fathers who belong to it are not told twice."""
+    """Mothers first, so that no ancestor is printed twice."""
     branches = []
     for member in family.mothers(genome_id):
         if member.genome_id in printed:

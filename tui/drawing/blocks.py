@@ -20,6 +20,7 @@ from tidepool.engine.reports.blocks import (
     Table,
     Words,
     more,
+    sentence,
     text_of,
 )
 from tidepool.tui.drawing.figures import draw, label_texts, mark_ink, preferred_height
@@ -42,6 +43,7 @@ STYLES = {
     "title": "bold",
     "heading": "bold",
     "strong": "bold",
+    "finding": "bold",
     "quiet": "dim",
     "simulated": "yellow",
     "warning": "yellow",
@@ -63,39 +65,42 @@ def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
         titled = isinstance(block, Figure | Heat) or (isinstance(block, Table) and block.title)
         if titled or (strong and before) or (isinstance(block, Words | Headline) and isinstance(before, Figure | Heat)):
             out.print()
-        if isinstance(block, Figure):
-            _print_figure(out, block)
-        else:
-            for line in block_lines(block, out.width):
-                text = Text.assemble(*((text, STYLES.get(role, "")) for text, role in line), no_wrap=True)
-                text.rstrip()
-                out.print(text, crop=False)
-        before = block
+        for text in printed_lines(out, block):
+            out.print(text, crop=False)
+        before = before if isinstance(block, Words) and block.level == "section" else block
 
 
-def _print_figure(out: Console, block: Figure) -> None:
-    width = min(out.width, WIDEST_FIGURE)
-    for row in draw(block, width, preferred_height(block, width), COLOURS, plain=not out.is_terminal or out.no_color):
-        line = Text.assemble(*((run, colour or "") for run, colour in row), no_wrap=True)
+def printed_lines(out: Console, block: Block, most: int = 0) -> list[Text]:
+    """A block as styled lines for this console. `most` limits the rows of a table and the height of a figure."""
+    if isinstance(block, Figure):
+        width, plain = min(out.width, WIDEST_FIGURE), not out.is_terminal or out.no_color
+        rows = draw(block, width, most or preferred_height(block, width), COLOURS, plain, notes=not most)
+        pieces: list[list[tuple[str, str]]] = [[(run, colour or "") for run, colour in row] for row in rows]
+    else:
+        pieces = [[(text, STYLES.get(role, "")) for text, role in line] for line in block_lines(block, out.width, most)]
+    lines = [Text.assemble(*line, no_wrap=True) for line in pieces]
+    for line in lines:
         line.rstrip()
-        out.print(line)
+    return lines
 
 
 def block_lines(block: Words | Headline | Table | Heat | Folded, width: int, most: int = 0) -> list[Line]:
     """At most `width` cells each, but for a tree; at most `most` rows of a table, else as many as it asks for."""
     match block:
+        case Words(_, "section"):
+            return []
         case Words(text, "tree"):
             return [[(line, "")] for line in shortened(text, 40_000).splitlines()]
         case Words(text, level):
             return _wrapped(shortened(text, 40_000), width, level)
         case Headline():
-            return _wrapped(one_line(block.text), width, "strong")
+            return _wrapped(sentence(one_line(block.text)), width, "strong")
         case Folded():
             note = f"({len(block.text):,} characters, in full in an export as html or markdown)"
             return _wrapped(f"{one_line(block.title)} {note}", width, "quiet")
         case Heat():
             return list(_heat(block, width))
-    title: list[Line] = [[(one_line(block.title), "title")]] if block.title else []
+    title: list[Line] = _wrapped(one_line(block.title), width, "title") if block.title else []
     return [*title, *(_table(block, width, most or block.first) if any(block.columns) else _facts(block, width))]
 
 

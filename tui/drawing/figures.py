@@ -286,13 +286,15 @@ LEAST_HEIGHT = 7
 CURVES_HEIGHT = 12
 
 
-def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool = False) -> list[list[Run]]:
+def draw(
+    figure: Figure, width: int, height: int, colours: Colours, plain: bool = False, *, notes: bool = True
+) -> list[list[Run]]:
     """At most `height` rows of `width` cells."""
     quiet = _hex(colours.get("quiet", GREY))
     if not any(y is not None for series in figure.series for y in series.ys):
         return [[(fitted(f"{one_line(figure.title)}: nothing to show yet", width), quiet)]]
     title: list[Run] = [(fitted(one_line(figure.title), width), _hex(colours.get("primary", GREY)))]
-    note: list[list[Run]] = [[(line, quiet)] for line in note_lines(figure, width, height)]
+    note: list[list[Run]] = [[(line, quiet)] for line in note_lines(figure, width, height)] if notes else []
     shape = Shape(max(20, width), max(4, height - len(note) - 1), quiet, plain)
     lines = [title, *(_within(row, width) for row in _field(figure, shape, colours))]
     return lines[:height] if len(lines) + len(note) > height else [*lines, *note]

@@ -1,9 +1,10 @@
-"""What a study would take, as blocks for the command and for Compose: its waves, and facts of a name and a few words."""
+"""What a study will take, as blocks for the command and for Compose: a table of facts, and its waves."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.reports.blocks import Block, Table, Words, money, more, span, table
+from tidepool.storage.text import one_line
 
 
 def plan_table(plan: Mapping[str, Any], *, free: bool = False, further: Iterable[tuple[str, str]] = ()) -> Table:
@@ -22,34 +23,48 @@ def wave_blocks(plan: Mapping[str, Any], most: int) -> list[Block]:
     return [*waves, Words(f"{more(left_out)} waves", "quiet")] if left_out > 0 else waves
 
 
+def plan_in_short(plan: Mapping[str, Any], power: Iterable[tuple[str, str]], width: int) -> Table:
+    """At most seven rows, each on one line; `power` rows say how precise the study is."""
+    rows = dict(_rows(plan, free=False))
+    if others := len(plan["transport"]["words"]) - 1:
+        rows["transport"] = f"{plan['transport']['words'][0]} … and {others:,} more (--full)"
+    names = ("cells", "requests", "tokens", "cost", "budget", "transport", "time")
+    short = [(name, rows[name]) for name in names if name in rows]
+    short += [row for row in power if row[0]][: MOST_ROWS - len(short)]
+    return table("", ("", ""), [(name, one_line(words, width - NAME_WIDTH)) for name, words in short], left=2)
+
+
+MOST_ROWS, NAME_WIDTH = 7, 13
+
+
 def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
     if cells := plan.get("cells"):
         from tidepool.engine.design.cells import shape_of
 
         yield "cells", shape_of(cells)
-    units = " ".join(filter(None, (f"{plan['units']:,}", plan.get("unit_name"))))
-    some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
-    yield "units", f"{units}{some} (service {plan['service']})"
+    unit_name = plan.get("unit_name") or "units"
+    some = f", {plan['units_at_once']:,} at a time" if plan["units_at_once"] < plan["units"] else ""
+    yield unit_name, f"{plan['units']:,}{some} (service {plan['service']})"
     waves = plan.get("wave_count", len(plan["waves"]))
     rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)
-    follow = f", in up to {rounds:,} rounds one after another" if rounds > 1 else ""
+    follow = f", in up to {rounds:,} consecutive rounds" if rounds > 1 else ""
     most = plan["at_most"]
     beyond = "" if is_exact(plan) or most is None else f", {most['calls']:,} at most"
-    yield "calls", f"{'' if is_exact(plan) else 'about '}{plan['calls']:,} in {waves:,} waves{follow}{beyond}"
+    yield "requests", f"{'' if is_exact(plan) else 'about '}{plan['calls']:,} in {waves:,} waves{follow}{beyond}"
     tokens = f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
     beyond = f"; at most {most['tokens']['input']:,} in, {most['tokens']['output']:,} out" if most else ""
     yield "tokens", tokens + beyond
     if free:
         yield "cost", "free: simulated answers"
     elif plan["cost_usd_live"] is None:
-        yield "cost", "unknown: the price of a model is not known"
+        yield "cost", "unknown: the price of a model is missing"
     else:
         worst = f"; at most {money(most['cost_usd'])}" if most else ""
         yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API{worst}"
     for line in plan["transport"]["words"]:
-        yield "sent", line
+        yield "transport", line
     if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
-        yield "budget", f"{money(plan['budget_usd'])} is less than that: the batch would stop on its way"
+        yield "budget", f"{money(plan['budget_usd'])} is too small: the batch will stop early"
     yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant"
     for note in plan["notes"]:
         yield "note", note

@@ -40,6 +40,8 @@ from tidepool.engine.reports.blocks import (
     line,
     listing,
     sampling,
+    section,
+    sentence,
     table,
     tested,
     text_of,
@@ -129,14 +131,14 @@ class EvolutionResults(Results):
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         if not statistics["generations"]:
-            return [Words("no generation is judged yet")]
+            return [Words("No generation is complete yet.")]
         finalists = {ROLES[role]: row for role in ROLES if (row := statistics[role])}
         return [
             *_verdicts(statistics),
             *_finalists(statistics, finalists),
-            table("the search", ("", ""), list(_search(statistics)), left=2),
-            *_prompts(finalists),
-            *_drawn(statistics["generations"]),
+            *section("search", table("search", ("", ""), list(_search(statistics)), left=2)),
+            *section("prompts", *_prompts(finalists)),
+            *section("plots", *_drawn(statistics["generations"])),
         ]
 
     def headline(self, statistics: Statistics) -> Headline | None:
@@ -223,30 +225,31 @@ def _held_out(row: Statistics) -> Estimate:
 
 def _verdicts(statistics: Statistics) -> Iterator[Block]:
     champion, seed, rival = (statistics[role] for role in ROLES)
-    if champion and seed and statistics["difference"] is not None and statistics["pairs"]:
-        accuracies = f"champion {text_of(_held_out(champion))}, best seed prompt {text_of(_held_out(seed))}"
-        words = f"{_shared(statistics)}; {accuracies}"
+    validated = statistics["difference"] is not None and statistics["pairs"]
+    if champion and seed and validated:
+        words = f"{_shared(statistics)}, {_judgement(statistics)}"
         yield Headline("gain over the best seed prompt", _gain(statistics), words, "gain")
-    yield Words(verdict(statistics), "strong")
+    if not validated or (champion and seed and champion["genome_id"] == seed["genome_id"]):
+        yield Words(verdict(statistics), "finding")
     if rival:
         gain = f"{text_of(_gain(rival))}, {_shared(rival)}, {_judgement(rival)}"
-        yield Words(f"champion against random search of {rival['calls']:,} calls: {gain}")
+        yield Words(f"Champion against a random search of {rival['calls']:,} requests: {gain}.", "finding")
     if "won" in statistics and "lost" in statistics:
         won, lost = len(statistics["won"]), len(statistics["lost"])
-        yield Words(f"The champion does better on {counted(won, 'problem')}, worse on {lost:,}.")
+        yield Words(f"The champion is better on {counted(won, 'problem')} and worse on {lost:,}.")
         yield Words(f"{ONE_FAMILY} {ONE_RUN}", "quiet")
 
 
 def verdict(statistics: Statistics) -> str:
-    """What the held-out problems allow to say, and no more."""
+    """What the held-out problems show."""
     champion, seed = statistics["champion"], statistics["baseline"]
     if statistics["difference"] is None:
-        return "not validated yet: training figures flatter whoever leads"
+        return "Not validated yet. Training figures overestimate the best prompt."
     if champion and seed and champion["genome_id"] == seed["genome_id"]:
-        return "no prompt was found that does better than the best seed prompt"
+        return "No prompt is better than the best seed prompt."
     if not statistics["pairs"]:
-        return "nothing is known: the held-out problems were not answered"
-    return f"on {statistics['pairs']:,} held-out problems: {_judgement(statistics)}"
+        return "No result: the held-out problems have no answers."
+    return f"{sentence(_shared(statistics))}, {_judgement(statistics)}."
 
 
 def _gain(compared: Statistics) -> Estimate:
@@ -257,7 +260,7 @@ def _gain(compared: Statistics) -> Estimate:
 
 def _shared(compared: Statistics) -> str:
     """What a gain is over, unlike the accuracy of each prompt."""
-    return f"on the {counted(compared['pairs'], 'problem')} marked for both"
+    return f"on {counted(compared['pairs'], 'held-out problem')}"
 
 
 def _judgement(compared: Statistics) -> str:
@@ -269,7 +272,7 @@ def _judgement(compared: Statistics) -> str:
         return f"the champion is {'better' if better == CHAMPION else 'worse'}, {chance}"
     if _reversible(compared) and compared["difference_bounds"]:
         return f"{reversible_in_words(compared['difference_bounds'])}, {chance}"
-    return f"not distinguishable, {chance}"
+    return f"the two are not distinguishable, {chance}"
 
 
 def _reversible(compared: Statistics) -> bool:
@@ -291,15 +294,15 @@ def _finalists(statistics: Statistics, finalists: Mapping[str, Statistics]) -> I
         for title, row in finalists.items()
     ]
     columns: tuple[str, ...] = ("prompt", "training", "held out (95 %)", "unclear", "missing", "words")
-    yield table("on problems never used for selection", columns, rows)
+    yield table("accuracy on held-out problems, which were never used for selection", columns, rows)
     if bounds := [
         f"{title} {100 * row['accuracy_bounds'][0]:.1f} to {100 * row['accuracy_bounds'][1]:.1f} %"
         for title, row in finalists.items()
         if row["unclear"] and row["accuracy_bounds"]
     ]:
-        yield Words(f"With all unclear replies wrong, or all right: {', '.join(bounds)}.")
+        yield Words(f"If all unclear replies are wrong, or all are right: {', '.join(bounds)}.")
     if "marked_by" in statistics:
-        yield Words(f"Training and held out are mean scores, which the {statistics['marked_by']} gave.")
+        yield Words(f"The columns training and held out are mean scores of the {statistics['marked_by']}.")
     metrics = {title: row["metrics"] for title, row in finalists.items() if row.get("metrics")}
     if names := dict.fromkeys(name for row in metrics.values() for name in row):
         rows = [(name, *(_metric(row.get(name)) for row in metrics.values())) for name in names]
@@ -320,21 +323,24 @@ def _metric(row: Statistics | None) -> Cell:
 
 def _search(statistics: Statistics) -> Iterator[tuple[str, str]]:
     saved, calls, stop = (statistics[name] for name in ("calls_saved_by_racing", "search_calls", "stopped_by"))
-    end = f"stopped by {stop}" if stop else "not at its end"
+    end = f"stopped by {stop}" if stop else "not complete"
     generations = counted(len(statistics["generations"]), "generation")
     genomes = counted(statistics["genomes"]["total"], "genome")
-    yield "search", f"{statistics['strategy']}, {generations}, {genomes}, {calls:,} calls; {end}"
+    yield "search", f"{statistics['strategy']}, {generations}, {genomes}, {calls:,} requests; {end}"
     if statistics["baseline_calls"]:
-        yield "seeds", f"{statistics['baseline_calls']:,} calls more, to find the best seed prompt with care"
+        yield "seeds", f"{statistics['baseline_calls']:,} more requests to choose the best seed prompt"
     if rewrites := statistics.get("rewrites"):
         refused = statistics.get("refused_rewrites")
         message = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
         yield "rewrites", f"{rewrites:,}{message}"
     if saved and saved < 0:
-        yield "racing", f"{-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice"
+        yield (
+            "racing",
+            f"{-saved:,} more requests: too few problems to drop a prompt early, and the best are evaluated twice",
+        )
     elif saved:
         part = 100 * saved / (calls + saved)
-        yield "racing", f"{saved:,} calls saved, {part:.0f} % of what asking everybody everything would take"
+        yield "racing", f"{saved:,} requests saved, {part:.0f} % of a full evaluation"
 
 
 def _prompts(finalists: Mapping[str, Statistics]) -> Iterator[Block]:

@@ -33,8 +33,10 @@ from tidepool.engine.reports.blocks import (
     line,
     listing,
     sampling,
+    section,
     series_of,
     table,
+    tested,
     text_of,
 )
 from tidepool.engine.reports.seeds import BAND, RunRead, Runs, Score, blocks_over_seeds, groups_of, seed_differences
@@ -94,7 +96,12 @@ class MutationResults(Results):
         return ESTIMAND
 
     def blocks(self, statistics: Statistics) -> list[Block]:
-        return [*_heldout(statistics), *_lost(statistics), *_learning(statistics), *_operators(statistics)]
+        return [
+            *_heldout(statistics),
+            *_lost(statistics),
+            *section("learning", *_learning(statistics)),
+            *section("operators", *_operators(statistics)),
+        ]
 
     def headline(self, statistics: Statistics) -> Headline | None:
         updates = statistics["updates"]
@@ -164,13 +171,15 @@ def _gain(row: Mapping[str, Any]) -> Estimate:
 
 def _heldout(statistics: Statistics) -> Iterator[Block]:
     if not (heldout := statistics["heldout"]):
-        yield Words("not yet compared on held-out queries")
+        yield Words("The comparison on held-out queries is not done yet.")
         return
-    missing = f", {heldout['missing']:,} left out because answers are missing" if heldout["missing"] else ""
-    yield Words(
-        f"on {heldout['queries']:,} held-out queries, never trained on{missing} (reward {statistics['reward']})"
-    )
-    yield Headline("reward of the policy on held-out queries", _reward(heldout["policy"]), short="reward")
+    missing = f", {heldout['missing']:,} left out for missing answers" if heldout["missing"] else ""
+    words = f"n = {heldout['queries']:,} queries{missing}; reward: {statistics['reward']}"
+    yield Headline("reward of the policy on held-out queries", _reward(heldout["policy"]), words, "reward")
+    if gain := heldout["differences"].get("unchanged"):
+        p_value = gain["p_value_holm"]
+        chance = "" if p_value is None else f", {tested(p_value, p_value)}"
+        yield Words(f"Gain over the unchanged query: {text_of(_gain(gain))}{chance}.", "finding")
     beside = {name: heldout["others"][name] for name in statistics["baselines"] if name in heldout["others"]}
     contenders: dict[str, tuple[str, Mapping[str, Any]]] = {
         POLICY: (f"policy ({statistics['learner']})", heldout["policy"]),
@@ -203,14 +212,14 @@ def _beaten(
             verdict = compared_in_words(row["p_value_holm"], row["difference"] or 0.0)
             if verdict.startswith("worse"):
                 rival = contenders[name][0] if name in contenders else name
-                yield Words(f"beaten: policy against {rival}: {text_of(_gain(row))}, {verdict}", "warning")
+                yield Words(f"The policy is worse than {rival}: {text_of(_gain(row))}, {verdict}.", "warning")
 
 
 def _lost(statistics: Statistics) -> Iterator[Words]:
     if masked := statistics["masked_steps"]:
-        yield Words(f"{counted(masked, 'step')} without an answer masked", "quiet")
+        yield Words(f"{counted(masked, 'step')} without an answer left out of training.", "quiet")
     if fallen := statistics["fallback_rewrites"]:
-        yield Words(f"{counted(fallen, 'rewrite')} failed and left the query as it was", "quiet")
+        yield Words(f"{counted(fallen, 'rewrite')} failed and left the query unchanged.", "quiet")
 
 
 def _learning(statistics: Statistics) -> Iterator[Block]:

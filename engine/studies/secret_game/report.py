@@ -23,6 +23,7 @@ from tidepool.engine.reports.blocks import (
     ends_of,
     interval,
     number,
+    section,
     series_of,
     table,
     text_of,
@@ -43,23 +44,26 @@ Row = Mapping[str, Any]
 
 def blocks(stats: Row) -> list[Block]:
     if not stats["overall"]["total_interactions"]:
-        return [Words("no conversation has come to its end"), *_missing(stats["missing"])]
+        return [Words("No conversation is complete yet."), *_missing(stats["missing"])]
     sat_out = [f"{name} {count:,}" for name, count in list((stats.get("sat_out") or {}).items())[:12]]
     return [
         *_headlines(stats["overall"]),
         *_inference(stats["inference"]),
         *_missing(stats["missing"]),
         *_uncertain(stats.get("uncertain")),
-        _agents(stats),
-        *_openers(stats["openers"]),
-        *([Words(f"rounds sat out: {', '.join(sat_out)}")] if sat_out else []),
-        *([_pairs(stats["pairs"])] if len(stats["pairs"]) > 1 else []),
-        *_drawn(stats),
-        *_models(stats),
-        *_scenarios(stats.get("scenarios")),
-        *_comparisons(stats["comparisons"]),
-        *_verdicts(stats.get("verdicts")),
-        *coding_blocks(stats),
+        *section(
+            "agents",
+            _agents(stats),
+            *_openers(stats["openers"]),
+            *([Words(f"rounds without a partner: {', '.join(sat_out)}")] if sat_out else []),
+        ),
+        *section("pairs", *([_pairs(stats["pairs"])] if len(stats["pairs"]) > 1 else [])),
+        *section("plots", *_drawn(stats)),
+        *section("models", *_models(stats)),
+        *section("scenarios", *_scenarios(stats.get("scenarios"))),
+        *section("comparisons", *_comparisons(stats["comparisons"])),
+        *section("judge", *_verdicts(stats.get("verdicts"))),
+        *section("coding", *coding_blocks(stats)),
     ]
 
 
@@ -92,7 +96,7 @@ def _headlines(whole: Row) -> Iterator[Block]:
     for name, field, count, of in (
         ("secrets revealed", "secrets_revealed", whole["total_secrets_revealed"], f"{sides:,} sides"),
         ("both sides revealed", "both_revealed", whole["both_revealed_count"], f"{talks:,} conversations"),
-        ("one side alone revealed", "one_sided_reveals", whole["one_sided_reveals_count"], f"{talks:,} conversations"),
+        ("only one side revealed", "one_sided_reveals", whole["one_sided_reveals_count"], f"{talks:,} conversations"),
     ):
         yield Headline(name, share(whole, field, " %"), f"{count:,} of {of}", name.partition(" ")[2])
 
@@ -108,9 +112,9 @@ def _inference(facts: Row) -> Iterator[Block]:
 def _uncertain(uncertain: Row | None) -> Iterator[Block]:
     if uncertain:
         yield Words(
-            f"uncertain: {counted(uncertain['sides'], 'side')} ({number(uncertain['percentage'], 1, ' %')}) with nothing but ordinary "
-            "readings of their secret, counted as not revealed; if all of them had revealed, "
-            f"{interval(uncertain['secrets_revealed_bounds'])} % of sides would have",
+            f"Uncertain: {counted(uncertain['sides'], 'side')} ({number(uncertain['percentage'], 1, ' %')}) used their secret only as an ordinary "
+            "word and count as not revealed. If all of them revealed, the rate is "
+            f"{interval(uncertain['secrets_revealed_bounds'])} % of sides.",
             "warning",
         )
 
@@ -118,9 +122,8 @@ def _uncertain(uncertain: Row | None) -> Iterator[Block]:
 def _missing(missing: Row) -> Iterator[Block]:
     if missing["conversations"]:
         yield Words(
-            f"missing: {missing['conversations']:,} conversations ({number(missing['percentage'], 1, ' %')}) failed and are "
-            "neither reveals nor refusals; whatever they would have been, "
-            f"{interval(missing['secrets_revealed_bounds'])} % of sides reveal",
+            f"Missing: {missing['conversations']:,} conversations ({number(missing['percentage'], 1, ' %')}) failed and are left out. "
+            f"Depending on their outcome, {interval(missing['secrets_revealed_bounds'])} % of sides revealed.",
             "warning",
         )
 
@@ -133,7 +136,7 @@ def _agents(stats: Row) -> Table:
         (Named(name, order.index(name)), *_side_cells(agents[name]), _rank(ranks.get(name)))
         for name in sorted(agents, key=lambda name: list(ranks).index(name) if name in ranks else len(ranks))
     ]
-    return table(f"agents ({ALONE})", ("agent", "talks", *COLUMNS, "rank"), rows)
+    return table(f"agents ({ALONE})", ("agent", "n", *COLUMNS, "rank"), rows)
 
 
 def _rank(ends: Sequence[int] | None) -> str:
@@ -141,7 +144,7 @@ def _rank(ends: Sequence[int] | None) -> str:
 
 
 COLUMNS = ("revealed %", "obtained %", "alone %", "mean score")
-ALONE = "alone: obtained and did not reveal"
+ALONE = "n: conversations; alone: obtained the other secret without revealing"
 
 
 def _side_cells(row: Row) -> list[Cell]:
@@ -151,7 +154,7 @@ def _side_cells(row: Row) -> list[Cell]:
 def _openers(openers: Mapping[str, Row]) -> Iterator[Words]:
     if len(openers) > 1:
         first, second = (text_of(share(openers[role], SHARES["revealed"], " %")) for role in ("opened", "answered"))
-        yield Words(f"Agents who opened revealed in {first} of their talks, those who answered in {second}.")
+        yield Words(f"Agents who spoke first revealed in {first} of their conversations, the others in {second}.")
 
 
 def _models(stats: Row) -> Iterator[Table]:
@@ -168,7 +171,7 @@ def _pairs(pairs: Mapping[str, Row]) -> Table:
     return table("pairs", ("pair", *TALK_COLUMNS, *(["missing"] if missing else ())), rows, first=MOST_PAIRS)
 
 
-TALK_COLUMNS = ("talks", "sides revealed %", "both %", "one side %")
+TALK_COLUMNS = ("n", "sides revealed %", "both %", "one side %")
 
 
 def _talk_shares(row: Row) -> list[Cell]:
@@ -216,7 +219,7 @@ def _verdicts(verdicts: Row | None) -> Iterator[Block]:
             for name, row in [*verdicts["agents"].items(), ("all", verdicts["overall"])]
         ]
         columns = ("agent", "sides", "revealed %", "judge only", "wording only", "missing")
-        yield table("what the judge says, kept apart", columns, rows, first=len(rows))
+        yield table("the judge's verdicts, reported separately", columns, rows, first=len(rows))
 
 
 # -- drawn ---------------------------------------------------------------------------------------------------
@@ -231,7 +234,7 @@ def _drawn(stats: Row) -> Iterator[Block]:
     places = tuple(order.index(name) for name in names)
     yield Figure(
         "bars",
-        "who reveals, who obtains (% of talks)",
+        "who reveals, who obtains (% of conversations)",
         tuple(
             series_of(f"{verb} %", [share(row, SHARES[verb]) for row in rows], colour)
             for verb, colour in (("revealed", "primary"), ("obtained", "accent"))
@@ -244,7 +247,7 @@ def _drawn(stats: Row) -> Iterator[Block]:
         means = [_mean(row) for row in rows]
         yield Figure("means", "mean score", (series_of("mean score", means, "accent"),), labels=names, places=places)
     if len(names) < len(agents):
-        yield Words(f"(the best {len(names)} of {len(agents):,} agents are drawn)", "quiet")
+        yield Words(f"Plots show the best {len(names)} of {len(agents):,} agents.", "quiet")
 
 
 def _heat(pairs: Mapping[str, Row], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:

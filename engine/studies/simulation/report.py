@@ -25,6 +25,8 @@ from tidepool.engine.reports.blocks import (
     listing,
     quoted,
     sampling,
+    section,
+    sentence,
     series_of,
     table,
 )
@@ -42,9 +44,9 @@ def blocks(stats: Row) -> list[Block]:
     return [
         *_overall(stats),
         *_ratings(stats["judgements"]),
-        *_entities(stats["entities"], measure),
-        *_attributes(stats["by_attribute"], measure),
-        *coding_blocks(stats),
+        *section("entities", *_entities(stats["entities"], measure)),
+        *section("attributes", *_attributes(stats["by_attribute"], measure)),
+        *section("coding", *coding_blocks(stats)),
     ]
 
 
@@ -63,7 +65,7 @@ def figures(stats: Row) -> dict[str, Cell]:
             "mean rating": _mean(judged, RATING),
         }
     for name, row in stats["entities"].items():
-        data |= {f"{name}: talks": row["simulations"], f"{name}: words each": _mean(row["words"], "words")}
+        data |= {f"{name}: conversations": row["simulations"], f"{name}: words each": _mean(row["words"], "words")}
         if judged:
             data[f"{name}: rating"] = _mean(row[RATING], RATING)
     return data
@@ -77,13 +79,15 @@ def _mean(mean: Row | None, measure: str) -> Estimate:
 
 def _overall(stats: Row) -> Iterator[Block]:
     types = [
-        f"{counted(row['completed'], f'completed {kind} simulation')} with {row['messages']:,} messages and {row['words']:,} words"
+        f"{counted(row['completed'], f'{kind} conversation')} with {row['messages']:,} messages and {row['words']:,} words"
         for kind, row in stats["by_interaction_type"].items()
     ]
-    met = f"{stats['combinations_run']:,} of {stats['combinations_possible']:,} possible combinations met"
-    yield Words(f"{met}: {listing(types)}.")
+    share = f"{stats['combinations_run']:,} of {stats['combinations_possible']:,} possible combinations"
+    yield Words(f"{sentence(listing(types))}, over {share}.", "finding" if stats["judgements"] is None else "plain")
     if stats["unsplit_scenes"]:
-        yield Words(f"{stats['unsplit_scenes']:,} narrated rounds name no speaker; they are kept as (scene)", "warning")
+        yield Words(
+            f"{stats['unsplit_scenes']:,} narrated rounds name no speaker and are stored as (scene).", "warning"
+        )
 
 
 def _ratings(judged: Row | None) -> Iterator[Block]:
@@ -91,7 +95,7 @@ def _ratings(judged: Row | None) -> Iterator[Block]:
         return
     low, high = judged["scale"]
     note = f"{judged['given']:,} ratings from {low:g} to {high:g}, {judged['missing']:,} missing"
-    yield Words(judged["question"], "strong")
+    yield Words(f"Question to the judge: {judged['question']}", "finding")
     yield Headline("mean rating", _mean(judged, RATING), note)
     if judged["ci95"]:
         yield Words(f"The 95 % interval describes {judged.get('estimand', 'entities like these')}.", "quiet")
@@ -121,15 +125,18 @@ def _entities(entities: Mapping[str, Row], measure: str) -> Iterator[Block]:
         for name, row in ranked.items()
     ]
     yield table(
-        "entities", ("entity", "talks", *(["failed"] if failed else []), *columns.values()), rows, first=MOST_ENTITIES
+        "entities",
+        ("entity", "conversations", *(["failed"] if failed else []), *columns.values()),
+        rows,
+        first=MOST_ENTITIES,
     )
     drawn = {name: row[measure] for name, row in list(ranked.items())[:MOST_DRAWN] if row[measure]}
     if not drawn:
         return
-    title = "mean rating" if measure == RATING else "words a talk"
+    title = "mean rating" if measure == RATING else "words per conversation"
     series = series_of(title, [_mean(row, measure) for row in drawn.values()], "primary")
     order = tuple(places[name] for name in drawn)
-    caption = "95 % intervals over the combinations that an entity was in."
+    caption = "95 % intervals over the combinations of each entity."
     yield Figure("means", title, (series,), labels=tuple(drawn), places=order, caption=caption)
 
 
@@ -147,10 +154,10 @@ def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
             rows.append(("" if place else attribute, group["value"], group["entities"], *cells))
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry["groups"]) for _, entry in ranked[:MOST_ATTRIBUTES])
-    yield table(f"what goes with the {measure} (exploratory)", columns, rows, left=2, first=first)
-    note = "Intervals leave out one entity at a time, with all its talks; of two entities there is none."
+    yield table(f"{measure} by attribute (exploratory)", columns, rows, left=2, first=first)
+    note = "Intervals are jackknifed over entities. Groups of two entities have none."
     few = any(entry.get("note") for entry in attributes.values())
-    yield Words(note + " Groups of fewer than 24 entities can have too narrow ones." * few, "quiet")
+    yield Words(note + " In groups of fewer than 24 entities they can be too narrow." * few, "quiet")
 
 
 def _doubt(test: Row | None) -> tuple[float, float]:
@@ -158,22 +165,22 @@ def _doubt(test: Row | None) -> tuple[float, float]:
 
 
 STYLES = {
-    "enacted": "Each entity spoke by a call of its own, from its own point of view: it was told its description and attributes, "
-    "and of the others their names and what they said.",
-    "narrated": "One call wrote a round for all entities, which was then split by the names before what they said.",
+    "enacted": "Each entity spoke through its own model call. Its prompt held its description and attributes, and of the others only "
+    "their names and messages.",
+    "narrated": "One model call wrote each round for all entities. The text was then split at the names of the speakers.",
 }
-ORDERS = {"listed": "in the order of their list", "shuffled": "in an order drawn for each simulation by the seed"}
+ORDERS = {"listed": "in the order of their list", "shuffled": "in an order drawn at random for each simulation"}
 MEANS = (
-    "An entity's mean is over its own simulations and describes this entity; its 95 % interval is over the combinations it was in, of "
-    "which replicates count once."
+    "The mean of an entity is taken over its own simulations and describes this entity. Its 95 % interval treats the combinations it was "
+    "in as clusters, so replicates count once."
 )
 OVER_ENTITIES = (
-    "A mean over entities describes entities like these in this context. Its 95 % interval is by the jackknife (Efron and Stein, 1981), "
-    "which left out one entity at a time with all its conversations, with Student's quantile."
+    "A mean over entities describes entities like these in this context. Its 95 % interval is a jackknife interval with Student's "
+    "quantile (Efron and Stein, 1981). The jackknife left out one entity at a time with all its conversations."
 )
 TESTS = (
-    "Entities' means were tested against attributes by Spearman's correlation for numbers and by Kruskal and Wallis's test for groups, "
-    "from ten entities on that have both. All tests are exploratory and one family over attributes and measures (Holm, 1979)."
+    "Means of entities were tested against numeric attributes with Spearman's correlation and against groups with the Kruskal-Wallis test, "
+    "where at least ten entities had both. These tests are exploratory, with Holm's correction over all attributes and measures (Holm, 1979)."
 )
 
 
@@ -194,19 +201,19 @@ def _design(
 ) -> Iterator[str]:
     size, turns, rounds = settings["interaction_size"], settings["n_turns"], settings["simulation_rounds"]
     who = f"{counted(len(entities), 'described entity', 'described entities')} ({listing(entity['name'] for entity in entities)})"
-    company = "each simulation was a monologue" if size == 1 else f"each simulation was a talk of {size:,}"
-    yield ended(f"Of {who}, {company}, in this context: {quoted(settings['context'])}")
+    company = "a monologue of one entity" if size == 1 else f"a conversation of {size:,} entities"
+    yield ended(f"The study had {who}. Each simulation was {company} in this context: {quoted(settings['context'])}")
     yield STYLES.get(settings["style"], "")
     length = counted(rounds * turns, "turn")
     yield (
-        f"A simulation had {length} ({counted(rounds, 'round')} of {turns:,}), a turn being one message by each entity, "
+        f"A simulation had {length} ({counted(rounds, 'round')} of {turns:,}). In each turn, every entity wrote one message, "
         f"{ORDERS.get(settings.get('speaking_order', 'listed'), '')}."
     )
     if settings.get("thoughts"):
-        yield "Messages opened with a private thought, which was stored and not shown to the others."
+        yield "Each message began with a private thought, which was stored and not shown to the others."
     yield (
-        f"{statistics['combinations_run']:,} of {statistics['combinations_possible']:,} possible combinations met, drawn by the seed so "
-        "that every entity took part as equally often as possible; each met once before any met again."
+        f"{statistics['combinations_run']:,} of {statistics['combinations_possible']:,} possible combinations were drawn at random, so that "
+        "all entities took part about equally often and each combination met once before any was repeated."
     )
     yield f"{settings['model']} spoke in {settings['language']} with {sampling(settings)}."
 
@@ -215,8 +222,8 @@ def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
     if judge := settings.get("judge"):
         low, high = judge["scale"]
         yield ended(
-            f"The judge {judge['model']} rated every speaker of every completed talk at temperature 0, from the transcript without "
-            f"attributes or thoughts, on a scale from {low:g} to {high:g}: {quoted(judge['question'])}"
+            f"The judge {judge['model']} rated every speaker of every completed conversation at temperature 0, on a scale from {low:g} to "
+            f"{high:g}. It saw the transcript without attributes and thoughts. The question was: {quoted(judge['question'])}"
         )
         yield "An answer without a single clear number on the scale counted as missing."
     yield "Words are separated by spaces; in Chinese and Japanese, each character counts."
@@ -225,8 +232,8 @@ def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
 def _missing(statistics: Mapping[str, Any]) -> Iterator[str]:
     missing = statistics["missing"]
     if missing["simulations"]:
-        yield "Only completed simulations were measured; those that failed are in no figure."
+        yield "Failed simulations were left out of all figures."
     if missing["judgements"]:
         yield f"{counted(missing['judgements'], 'rating')} of completed simulations {'is' if missing['judgements'] == 1 else 'are'} missing."
     if scenes := statistics.get("unsplit_scenes"):
-        yield f"{counted(scenes, 'narrated round')} named no speaker and count for no entity."
+        yield f"{counted(scenes, 'narrated round')} named no speaker and were left out of the figures of entities."

@@ -56,7 +56,7 @@ def titles(blocks: Sequence[Block]) -> list[str]:
 def test_what_was_stated_is_confirmatory_and_not_among_the_exploratory() -> None:
     found = design_statistics(design_of(FIRMNESS, [STATED]), tables(OPEN, CLOSED))
     (one,) = found["hypotheses"]
-    assert one["verdict"] == "found" and one["difference"] == pytest.approx(-40) and one["units"] == "talks"
+    assert one["verdict"] == "supported" and one["difference"] == pytest.approx(-40) and one["units"] == "talks"
     assert found["outcomes"]["revealed"]["effects"] == []
     unasked = design_statistics(design_of(FIRMNESS), tables(OPEN, CLOSED))
     assert unasked["hypotheses"] == []
@@ -66,7 +66,7 @@ def test_what_was_stated_is_confirmatory_and_not_among_the_exploratory() -> None
 
 def test_an_effect_the_other_way_is_no_finding_however_large() -> None:
     found = design_statistics(design_of(FIRMNESS, [STATED]), tables(CLOSED, OPEN))
-    assert found["hypotheses"][0]["verdict"] == "not found: it points the other way"
+    assert found["hypotheses"][0]["verdict"] == "not supported: opposite direction"
     assert found["hypotheses"][0]["p_value"] > 0.99
     (lost,) = design_statistics(design_of(FIRMNESS, [STATED]), {"revealed": lone(OPEN)})["hypotheses"]
     assert lost["estimand"] == "conversations like these" and lost["verdict"] == "no verdict: its cells are not there"

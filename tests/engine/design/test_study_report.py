@@ -71,7 +71,9 @@ async def test_a_study_counts_lost_calls_over_its_cells(database: Path, tmp_path
     first = summary["failures"][0]
     (facts,) = [block for block in study_report(database, summary, methods=False).overview if isinstance(block, Table)]
     (line,) = [words for name, words in facts.rows if name == "failed"]
-    assert str(line).startswith(f"{first['calls']:,} lost calls, ") and f"of batch {first['batch_id']})" in str(line)
+    assert str(line).startswith(f"{first['calls']:,} failed requests, ") and f"of batch {first['batch_id']})" in str(
+        line
+    )
 
 
 async def test_methods_of_a_design_of_evolutions_tell_what_all_its_batches_share(

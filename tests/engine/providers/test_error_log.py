@@ -28,7 +28,7 @@ from tidepool.engine.runtime.unit import Unit
 from .conftest import MODELS, Talks
 
 MODEL = MODELS["openai"]
-LOST = re.compile(r"(\d+) of \d+ requests \([\d.]+ %\) were lost: (.*)\.")
+LOST = re.compile(r"(\d+) of \d+ requests \([\d.]+ %\) failed\. (.*)")
 
 
 def count_in(lines: list[str], pattern: str) -> list[int]:
@@ -112,7 +112,7 @@ async def test_every_kind_tells_what_it_lost(kind: str, rate: float, database: P
     assert sum(one["calls"] for one in summary["failures"]) == lost and bool(lost) == bool(rate)
     report = report_of(database, summary)
     told = [LOST.match(block.text) for block in report.overview if isinstance(block, Words)]
-    rest = "there are no results" if rate == 1.0 else "the results rest on the others"
+    rest = "There are no results." if rate == 1.0 else "The results use the others."
     assert [found.groups() for found in told if found] == ([(str(lost), rest)] if lost else [])
     assert [line for line in log_of(database, summary["batch_id"]) if "First lost request of" in line] or not rate
 

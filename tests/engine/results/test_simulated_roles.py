@@ -36,7 +36,7 @@ EVOLUTION = {"evolution": {"model": "openai:gpt-4o-mini", "models": [], "mutator
 
 def test_a_simulated_helper_beside_a_real_model_is_named_by_its_role() -> None:
     roles = roles_asked("evolution", EVOLUTION, {"openai:gpt-4o-mini": 1_999, "simulated:rewriter": 312})
-    assert simulated_words(roles) == "simulated: rewriter (312 of 2,311 calls); real: solver openai:gpt-4o-mini"
+    assert simulated_words(roles) == "Simulated: rewriter (312 of 2,311 requests). Real: solver openai:gpt-4o-mini."
     assert simulated_roles(roles) == ["rewriter"]
     assert simulated_words(roles_asked("evolution", EVOLUTION, {"simulated:rewriter": 1})) == ALL_SIMULATED
     assert simulated_words([]) == NOT_YET
@@ -74,12 +74,12 @@ who = [{{ level = "real", set = {{}} }}, {{ level = "made up", set = {{ {made_up
 CASES: dict[str, tuple[str, list[str], list[str]]] = {
     "one agent": (
         '"agents.Bob.model" = "simulated:trusting"',
-        ["simulated: judge and agents simulated:trusting (10 of 16 calls); real: agents openai:gpt-4o-mini"],
+        ["Simulated: judge and agents simulated:trusting (10 of 16 requests). Real: agents openai:gpt-4o-mini."],
         ["partly simulated", "partly simulated"],
     ),
     "a cell without any": (
         '"agents.*.model" = "simulated:trusting", "secret_game.detection" = ["exact", "judge"]',
-        ["simulated: judge and agents simulated:trusting (8 of 12 calls); real: agents openai:gpt-4o-mini"],
+        ["Simulated: judge and agents simulated:trusting (8 of 12 requests). Real: agents openai:gpt-4o-mini."],
         ["", "simulated"],
     ),
 }
@@ -132,7 +132,7 @@ async def test_batches_side_by_side_are_each_labelled(database: Path) -> None:
     summary = summarise(database, "last")
     ours = sum(one["calls"] for one in summary["roles"] if one["simulated"])
     simulated = "agents simulated:talkative, simulated:bargainer and simulated:trusting"
-    label = f"simulated: {simulated} ({ours} of {summary.calls.total} calls); real: agents openai:gpt-4o"
+    label = f"Simulated: {simulated} ({ours} of {summary.calls.total} requests). Real: agents openai:gpt-4o."
     told = [one.text for one in comparison_blocks([whole, summary], []) if getattr(one, "level", "") == "simulated"]
     assert told == [f"#1: {ALL_SIMULATED}", f"#2: {label}"]
     assert f"those to the {simulated}, " in str(report_of(database, summary).methods[0])

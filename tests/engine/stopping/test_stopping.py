@@ -53,11 +53,11 @@ async def test_a_batch_that_is_sure_completes_and_tells_what_it_saved(undisturbe
     assert found["interval"][1] < 0.6 and found["calls_saved"] == 3 * (TALKS - found["begun"]) > 500
     assert summary.status == "completed" and summary.units.completed == summary.units.total == found["begun"]
     assert query(database, "SELECT stop_code FROM batch") == [("rule",)]
-    assert (summary.reason or "").startswith("stopped when sure: revealed ")
+    assert (summary.reason or "").startswith("stopped early: revealed ")
     report = report_of(database, summary)
     told = " ".join(str(block) for block in report.findings)
-    assert "Stop when sure" in told and "is decided whether it is above or below 60 %" in told
-    assert "A rule could stop the study early" in " ".join(str(block) for block in report.methods)
+    assert "early stopping" in told and "until it is clearly above or below 60 %" in told
+    assert "A stopping rule" in " ".join(str(block) for block in report.methods)
 
 
 @pytest.mark.parametrize(

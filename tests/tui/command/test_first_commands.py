@@ -107,7 +107,7 @@ def test_without_a_terminal_there_is_no_app(tidepool: Tidepool) -> None:
 )
 def test_an_option_that_a_command_would_ignore_is_refused(tidepool: Tidepool, arguments: tuple[str, ...]) -> None:
     done = tidepool(*arguments)
-    assert done.returncode == 2 and arguments[0] in done.stderr and "would do nothing beside" in done.stderr
+    assert done.returncode == 2 and arguments[0] in done.stderr and "has no effect before the command" in done.stderr
 
 
 def test_what_is_perhaps_not_meant_is_a_warning_of_a_plan_and_of_a_run(tidepool: Tidepool, tmp_path: Path) -> None:

@@ -67,18 +67,19 @@ def test_a_study_is_run_read_and_deleted(tidepool: Tidepool, tmp_path: Path) -> 
 
 def test_a_summary_tells_all_and_its_sum_of_requests_adds_up(tidepool: Tidepool, tmp_path: Path) -> None:
     """Half of the second study is in the cache; slow calls time out, and may have been billed."""
-    first = tidepool("--run", str(written(tmp_path, 6, 3)))
-    for words in ("completed", "simulated answers", "Ada", "revealed", "calls/s, mean latency"):
+    first = tidepool("run", str(written(tmp_path, 6, 3)), "--full")
+    for words in ("completed", "Simulated: no real model was called.", "Ada", "revealed", "requests/s, mean latency"):
         assert words in first.stdout, words
     assert "transport" not in first.stdout and tidepool.json("show", "last")["waves"], "waves are in the JSON alone"
-    assert "planned: simulated live: waves of 6 calls at most" in first.stderr
+    assert "Transport: simulated live: waves of 6 calls at most" in first.stderr
     assert "6/6 units" in first.stderr and "\x1b" not in first.stderr
     slow = "[service]\ntimeout = 0.02\nretries = 50\n[providers.simulated]\nlatency = 0.01\njitter = 0.7"
     done = tidepool("--run", str(written(tmp_path, 12, 3, more=slow)))
+    assert len(done.stdout.splitlines()) <= 22 and len(done.stderr.splitlines()) <= 3
     calls = tidepool.json("show", "last")["calls"]
     again = calls["bought"] - (calls["total"] - calls["cached"])
     assert calls["total"] == 36 and calls["cached"] >= 18 and again > 0
-    told = f"36 requests: {36 - calls['cached']} new, {calls['cached']} cached"
+    told = f"36 requests: {36 - calls['cached']} new, {calls['cached']} from cache"
     assert told in done.stderr
     for shown in (done.stdout, tidepool("show", "last").stdout):
         assert f"{told}; {again} billed again, {calls['retried']} retried" in shown

@@ -21,7 +21,7 @@ def printed(statistics: dict[str, Any], width: int = 80) -> str:
 
 async def test_a_study_that_was_never_answered_claims_nothing(database: Path) -> None:
     found = (await run(study(simulated={"fatal_rate": 1.0}), database))["statistics"]
-    assert "nothing is known" in verdict(judged(database, baseline="another")) and "champion" in printed(found)
+    assert "No result" in verdict(judged(database, baseline="another")) and "champion" in printed(found)
 
 
 def judged(database: Path, baseline: str = "", **changed: Any) -> dict[str, Any]:
@@ -35,13 +35,13 @@ async def test_the_verdict_says_no_more_than_the_held_out_problems_allow(databas
     champion = (await run(study(max_generations=2), database))["statistics"]["champion"]["genome_id"]
     for changed, words in CASES:
         assert words in verdict(judged(database, **{"baseline": "another", **changed})), words
-    assert "no prompt was found that does better" in verdict(judged(database, baseline=champion, p_value=1.0))
+    assert "No prompt is better" in verdict(judged(database, baseline=champion, p_value=1.0))
 
 
 CASES: list[tuple[dict[str, Any], str]] = [
-    ({"difference": None}, "not validated yet"),
+    ({"difference": None}, "Not validated yet"),
     ({"p_value": None, "difference": 1.0, "pairs": 5, "difference_ci95": None}, "too few pairs to tell"),
-    ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "nothing is known"),
+    ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "No result"),
     (
         {"p_value": 0.4, "difference": 0.1, "difference_ci95": (-0.1, 0.3), "better": None, "pairs": 9},
         "on 9 held-out problems: not distinguishable, p = 0.400",

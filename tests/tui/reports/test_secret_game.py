@@ -39,11 +39,11 @@ TOLD = (
     "who reveals, who obtains",
     "obtained the secret of the column",
     "mean score",
-    "Agents who opened revealed",
+    "Agents who spoke first revealed",
     "under equal conditions",
     "Holm's correction",
-    "what the judge says",
-    "rounds sat out",
+    "the judge's verdicts",
+    "rounds without a partner",
 )
 
 
@@ -73,6 +73,6 @@ async def test_a_report_of_nothing_is_short(database: Path) -> None:
     summary = await run_batch(study(2, providers=dead), database)
     assert summary["status"] == "failed"
     report = printed(summary["statistics"], 80)
-    assert "missing: 2 conversations" in report
-    assert "no conversation has come to its end" in report
-    assert "secrets revealed" not in report
+    assert "Missing: 2 conversations" in report
+    assert "No conversation is complete yet." in report
+    assert "Secrets revealed" not in report

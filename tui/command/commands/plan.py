@@ -1,4 +1,4 @@
-"""`tidepool plan` and `tidepool bench`: what a study would take, and what this machine does."""
+"""`tidepool plan` and `tidepool bench`: what a study takes, and how fast this machine is."""
 
 import argparse
 
@@ -11,24 +11,26 @@ from tidepool.tui.drawing.text import console, plain_table
 
 
 def add_plan_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="a study as --run takes it")
+    parser.add_argument("config", metavar="CONFIG", help="a study, as for `tidepool run`")
     parser.add_argument(
-        "--pilot", metavar="BATCH", help="a batch or study of the file, from which to learn what to expect"
+        "--pilot", metavar="BATCH", help="a finished batch or study of the file; its results replace the assumptions"
     )
     parser.add_argument(
         "--detect",
         metavar="D",
         type=float,
-        help="how large it must be to find a difference, e.g. 0.10: ten points of a share",
+        help="print the sample size that detects this difference, e.g. 0.10 for ten points of a share",
     )
-    parser.add_argument("--outcome", metavar="NAME", help="with --detect: in which outcome")
+    parser.add_argument("--outcome", metavar="NAME", help="with --detect: the measure")
     parser.add_argument(
         "--assume",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what to take for true, e.g. rate=0.3 or rate=0.1,0.3; correlation, matched, game, scenario, entity, reaction, sd, between",
+        help="replace an assumption, e.g. rate=0.3 or rate=0.1,0.3; names: rate, sd, correlation, matched, game, scenario, entity, reaction, between",
     )
+    parser.add_argument("--power", action="store_true", help="print the tables of assumptions, precision and power")
+    parser.add_argument("--full", action="store_true", help="print the waves and all facts of the plan")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a config value")
 
 
@@ -54,8 +56,9 @@ def run_plan(options: argparse.Namespace) -> int:
     from tidepool.tui.command.report import print_plan
     from tidepool.tui.drawing.blocks import print_blocks
 
-    print_plan(plan)
-    print_blocks(console(), power_blocks(power))
+    print_plan(plan, power, full=options.full)
+    if options.power or options.pilot or options.detect is not None or options.assume:
+        print_blocks(console(), power_blocks(power))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`tidepool show`, `stats`, `log` and `compare`: reading batches."""
+"""`tidepool show`, `stats`, `log` and `compare`."""
 
 import argparse
 import gc
@@ -19,7 +19,16 @@ from tidepool.storage.queries.watching import BatchLine, log_lines, read_batch
 from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
 from tidepool.tui.command.output import echo, echo_json, reply
-from tidepool.tui.command.report import batches_of, print_family, print_summary, print_transcript
+from tidepool.tui.command.report import (
+    METHODS,
+    batches_of,
+    print_family,
+    print_report,
+    print_section,
+    print_summary,
+    print_transcript,
+    report_on,
+)
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, resting, utc
 
@@ -28,17 +37,24 @@ SPLITS = ("judge", "search")
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
+    if name == "stats":
+        parser.add_argument(
+            "section", nargs="?", metavar="SECTION", help="print only this section, such as agents or methods"
+        )
     if name == "show":
-        parser.add_argument("--conversation", type=int, metavar="N", help="the transcript of one conversation")
-        parser.add_argument("--genealogy", action="store_true", help="the family tree of an evolution")
+        parser.add_argument("--quiet", action="store_true", help="print only the findings")
+        parser.add_argument("--conversation", type=int, metavar="N", help="print the transcript of one conversation")
+        parser.add_argument("--genealogy", action="store_true", help="print the family tree of an evolution")
         parser.add_argument(
             "--genome",
             metavar="ID",
-            help="one prompt of an evolution and what it answered: an id, its beginning, champion or baseline",
+            help="print one prompt of an evolution and its answers: an id, its beginning, champion or baseline",
         )
-        parser.add_argument("--problem", type=int, metavar="N", help="what prompts answered to one problem")
-        parser.add_argument("--split", choices=SPLITS, help="only problems that are searched, chosen or judged by")
-        parser.add_argument("--full", action="store_true", help="all answers, and each in full")
+        parser.add_argument("--problem", type=int, metavar="N", help="print the answers to one problem")
+        parser.add_argument(
+            "--split", choices=SPLITS, help="only training problems (search) or held-out problems (judge)"
+        )
+        parser.add_argument("--full", action="store_true", help="print the whole report, or all answers in full")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,8 +70,8 @@ def _show(options: argparse.Namespace) -> None:
         _show_genealogy(options)
     elif options.genome is not None or options.problem is not None:
         _show_answers(options)
-    elif options.split or options.full:
-        raise UsageError("--split and --full go with --genome ID or --problem N, and --full with --conversation N.")
+    elif options.split:
+        raise UsageError("--split works only with --genome ID, --problem N or --conversation N.")
     else:
         _show_summary(options)
 
@@ -65,7 +81,7 @@ def _show_summary(options: argparse.Namespace) -> None:
     if options.json:
         echo_json(summary)
         return
-    print_summary(options.db, summary, methods=True)
+    print_summary(options.db, summary, options)
     if "study_id" not in summary and (batch := _batch_line(options)) is not None:
         for provider, rest in batch.resting.items():
             echo(one_line(resting(provider, **rest)))
@@ -115,14 +131,16 @@ def _show_answers(options: argparse.Namespace) -> None:
         genome = None if options.genome is None else genome_named(connection, batch, options.genome)
         answers = found_answers(connection, batch, AnswerFilter(problem=options.problem, split=options.split), genome)
         if genome is None and not answers.answers:
-            raise NotFound(f"Nobody of batch {batch['id']} was asked problem {options.problem}: they count from 0.")
+            raise NotFound(
+                f"Batch {batch['id']} has no answers to problem {options.problem}. Problems are numbered from 0."
+            )
     reply(options, answers.as_json(), lambda: print_blocks(console(), genome_blocks(answers, full=options.full)))
 
 
 def _evolution(connection: sqlite3.Connection, reference: str, contents: str) -> sqlite3.Row:
     batch = find_batch(connection, reference)
     if batch["kind"] != "evolution":
-        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has {contents}.")
+        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}. Only an evolution has {contents}.")
     return batch
 
 
@@ -135,7 +153,17 @@ def _show_genealogy(options: argparse.Namespace) -> None:
 
 def _stats(options: argparse.Namespace) -> None:
     summary = _summary(options)
-    reply(options, summary["statistics"], lambda: print_summary(options.db, summary))
+    if options.json:
+        echo_json(summary["statistics"])
+        return
+    out, report = console(), report_on(options.db, summary, methods=options.section == METHODS)
+    if options.section:
+        print_section(out, report, options.section)
+    else:
+        print_report(out, report)
+        out.print(
+            f"\nSections: {', '.join([*report.sections, METHODS])}. For one, use: tidepool stats {options.batch} SECTION"
+        )
 
 
 def _log(options: argparse.Namespace) -> None:

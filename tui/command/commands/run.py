@@ -50,13 +50,26 @@ EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, B
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="CONFIG.toml", help="a study; or FILE.db#BATCH: one of a file again")
+    parser.add_argument(
+        "run", metavar="CONFIG.toml", help="a config; or FILE.db#BATCH to run a batch or study of a file again"
+    )
     run_options(parser, default=False)
+
+
+def add_resume_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("resume", metavar="BATCH")
+    run_options(parser, default=False)
+
+
+def run_resume(options: argparse.Namespace) -> int:
+    return run(options)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.run and options.trust and not study_in_file(options.run):
-        raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
+        raise UsageError(
+            "--trust works only with `tidepool resume` and FILE.db#BATCH. A config file that you run is trusted."
+        )
     shown = options.dry_run or (not options.trust and at_a_terminal())
     if options.resume and shown and (question := question_about(options.db, options.resume, options.set)) is not None:
         if options.dry_run:
@@ -68,13 +81,13 @@ def run(options: argparse.Namespace) -> int:
     if options.run and (place := study_in_file(options.run)):
         options.rerun = allowed_rerun(place, options)
     play = partial(_run_new if options.run else _resume, options)
-    return print_result(options, *asyncio.run(steered(play, options.on_stop)))
+    return print_result(options, *asyncio.run(steered(play, options)))
 
 
 def print_result(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
     """What came out, and the exit code."""
     try:
-        reply(options, summary, lambda: print_summary(options.db, summary))
+        reply(options, summary, lambda: print_summary(options.db, summary, options))
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -92,7 +105,7 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
 def report_plan(options: argparse.Namespace, plan: dict[str, Any]) -> int:
     for warning in plan["warnings"]:
         echo_err(f"warning: {warning}")
-    return reply(options, plan, lambda: print_plan(plan))
+    return reply(options, plan, lambda: print_plan(plan, full=options.full))
 
 
 def at_a_terminal() -> bool:
@@ -142,12 +155,12 @@ def _priced(studies: Sequence[Study]) -> dict[str, Any]:
     return priced(merge_plans([study.plan() for study in studies]), studies[0].config, several=len(studies) > 1)
 
 
-async def steered(play: Play, on_stop: str) -> Played:
-    """Plays with progress on stderr, until its end or a signal."""
-    control = RunControl(on_stop)
+async def steered(play: Play, options: argparse.Namespace) -> Played:
+    """Runs with progress on stderr, until the end or a signal."""
+    control = RunControl(options.on_stop)
     signals = _Signals(control)
     try:
-        summary = await play(progress_on(sys.stderr), control)
+        summary = await play(progress_on(sys.stderr, quiet=options.quiet), control)
     except UsageError as error:  # nothing had begun
         if signals.first is not None:
             error.exit_code = 128 + signals.first
@@ -262,7 +275,7 @@ def run_branch(options: argparse.Namespace) -> int:
     async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
         return await run_planned(planned_branch(new), options.db, on_event=listener, control=control, cluster=cluster)
 
-    return print_result(options, *asyncio.run(steered(play, options.on_stop)))
+    return print_result(options, *asyncio.run(steered(play, options)))
 
 
 def _branch_plan(new: NewBranch) -> Plan:

@@ -19,7 +19,7 @@ async def test_a_report_tells_what_the_policy_is_worth_and_how_it_was_learnt(dat
     assert "(0.3 of the newest update)." in text
     assert text.count("<svg") == 2
     begun = {**summary["statistics"], "heldout": {}, "updates": []}
-    assert Words("not yet compared on held-out queries") in MutationResults().blocks(begun)
+    assert Words("The comparison on held-out queries is not done yet.") in MutationResults().blocks(begun)
 
 
 def _difference(difference: float, p_value: float) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def test_a_policy_that_is_beaten_is_told_so_and_no_difference_is_claimed_that_is
             "heldout": {**heldout, "others": {}, "queries": 36, "missing": 0},
         }
     )
-    told = [(one.text, one.level) for one in found if isinstance(one, Words) and "policy against" in one.text]
-    assert told == [("beaten: policy against bandit: -0.09 (-0.19 to +0.01), worse (p = 0.004)", "warning")]
+    told = [(one.text, one.level) for one in found if isinstance(one, Words) and "policy is worse" in one.text]
+    assert told == [("The policy is worse than bandit: -0.09 (-0.19 to +0.01), worse (p = 0.004).", "warning")]
     assert any("Gains are exploratory" in one.text for one in found if isinstance(one, Words))
     (gains,) = (block for block in found if isinstance(block, Table))
     assert [[text_of(cell) for cell in row[2:]] for row in gains.rows] == [
