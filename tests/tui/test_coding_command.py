@@ -65,13 +65,13 @@ def test_one_key_a_code_and_whatever_stops_it_nothing_is_lost(path: Path, capsys
     assert "secret: " in person.sees("q stop")
     for keys, shown in (
         ("y", "1 of 6"),
-        ("k", "[no such key]"),
-        ("\x1b[A", "[no such key]"),
-        ("yyy", "[no such key]"),
+        ("k", "[unknown key]"),
+        ("\x1b[A", "[unknown key]"),
+        ("yyy", "[unknown key]"),
         ("N", "2 of 6"),
         ("u", "1 of 6"),
         ("?", "2 of 6"),
-        ("s", "[comes again]"),
+        ("s", "[skipped]"),
     ):
         person.presses(keys)
         seen = person.sees(shown)

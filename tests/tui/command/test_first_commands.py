@@ -141,7 +141,7 @@ def test_new_writes_a_file_that_runs_and_never_over_another(tidepool: Tidepool, 
     assert done.returncode == 0 and "Next: tidepool run secret_game.toml" in done.stdout
     assert tidepool.json("run", "secret_game.toml", *TWO_TALKS)["status"] == "completed"
     again = tidepool("new", "secret_game")
-    assert again.returncode == 2 and "is there already" in again.stderr
+    assert again.returncode == 2 and "already exists" in again.stderr
     assert tidepool("new", "secret_game", "-o", "-").stdout == (tmp_path / "secret_game.toml").read_text()
 
 
@@ -168,7 +168,7 @@ def test_an_example_is_copied_and_nothing_is_written_over(tidepool: Tidepool, tm
     done = tidepool("examples", "evolution_scorer", "-o", "mine/study.toml")
     assert done.stdout.split()[:2] == ["mine/study.toml", "mine/scorer.py"]
     again = tidepool("examples", "evolution_scorer", "-o", "mine")
-    assert again.returncode == 2 and "mine/scorer.py is there already" in again.stderr
+    assert again.returncode == 2 and "mine/scorer.py already exists" in again.stderr
     assert "did you mean 'secret_game'?" in tidepool("examples", "secret_gam").stderr
 
 

@@ -60,7 +60,7 @@ def test_a_study_is_run_read_and_deleted(tidepool: Tidepool, tmp_path: Path) -> 
     assert talk.returncode == 0 and talk.stdout.startswith("conversation 2") and "(simulated)" in talk.stdout
     asked = tidepool("delete", "last")
     assert asked.returncode == 2 and "add --yes" in asked.stderr
-    assert tidepool("delete", "last", "--yes").stdout == f"deleted {summary['batch_id']}\n"
+    assert tidepool("delete", "last", "--yes").stdout == f"Deleted {summary['batch_id']}\n"
     for table in ("batch", "unit", "call", "outcome", "progress", "wave", "log_line", "prompt"):
         assert query(tidepool.database, f"SELECT count(*) FROM {table}") == [(0,)], table
 

@@ -66,4 +66,4 @@ def test_one_of_a_stopped_batch_is_given_up_and_resume_asks_its_calls_again(
     assert summary["status"] == "completed" and summary["calls"]["bought"] == 6
     assert query(database, "SELECT state, reservation_usd FROM provider_batch") == [("cancelled", 0)]
     again = tidepool("orders", "last", "--give-up", order["id"], "--yes")
-    assert again.returncode != 0 and "nothing to give up" in again.stderr
+    assert again.returncode != 0 and "is already" in again.stderr

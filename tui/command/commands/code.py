@@ -153,11 +153,11 @@ def _answer(session: CodingSession, subject: Subject, screen: int, note: str) ->
             return None
         if pressed in UNDO:
             if session.undo():
-                return "taken back"
+                return "undone"
             note = "nothing to undo"
         elif pressed in SKIP:
             session.skip()
-            return "comes again"
+            return "skipped"
         elif code := codebook.keys.get(pressed.casefold()):
             session.code(subject, code)
             return ""
@@ -171,7 +171,7 @@ def _answer(session: CodingSession, subject: Subject, screen: int, note: str) ->
         elif codebook.typed and pressed and pressed in "0123456789.,-":
             typed, note = (typed + pressed)[:12], ""
         else:
-            note = "no such key"
+            note = "unknown key"
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -179,13 +179,17 @@ def _answer(session: CodingSession, subject: Subject, screen: int, note: str) ->
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
-    parser.add_argument("--coder", metavar="NAME", help="who codes (the login's name); each codes the same sample")
-    parser.add_argument("--sample", type=int, metavar="N", help="how many are coded (100); more may be asked for later")
-    parser.add_argument("--redraw", action="store_true", help="draw the sample anew; no code is lost")
+    parser.add_argument(
+        "--coder", metavar="NAME", help="the name of the coder (your login name); all coders code the same sample"
+    )
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="the size of the sample (100); you can enlarge it later"
+    )
+    parser.add_argument("--redraw", action="store_true", help="draw a new sample; no code is lost")
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--status", action="store_true", help="who has coded how much, and what follows")
-    modes.add_argument("--export", metavar="FILE.csv", type=Path, help="the sample, for coders without Tidepool")
-    modes.add_argument("--import", metavar="FILE.csv", type=Path, dest="taken", help="their codes; all or none")
+    modes.add_argument("--status", action="store_true", help="print progress by coder, agreement and corrected rates")
+    modes.add_argument("--export", metavar="FILE.csv", type=Path, help="write the sample for coders without Tidepool")
+    modes.add_argument("--import", metavar="FILE.csv", type=Path, dest="taken", help="read their codes, all or none")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -195,8 +199,7 @@ def run(options: argparse.Namespace) -> int:
     screen = terminal()
     if not options.export and not options.taken and (screen is None or options.json):
         raise UsageError(
-            "Coding needs a terminal, for keys and eyes. Elsewhere: --export FILE.csv, then --import FILE.csv; --status tells "
-            "how far it is."
+            "Coding needs a terminal. Without one, use --export FILE.csv, then --import FILE.csv. --status shows the progress."
         )
     if options.export:
         check_absent(options.export)  # before --redraw changes anything
@@ -214,8 +217,8 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
     count = write_sample(session, options.export)
     words = (
         f"{options.export}: {count:,} sides, {len(session.own_codes):,} of them coded by {session.coder}\n"
-        f"Fill in the column `code` ({session.codebook.words}); "
-        f"then: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
+        f"Fill in the column `code` ({session.codebook.words}). "
+        f"Then run: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
     )
     return reply(options, {"file": str(options.export), "rows": count, "coder": session.coder}, words)
 
@@ -223,8 +226,8 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
 def _import(options: argparse.Namespace, session: CodingSession) -> int:
     imported = read_codes(session, options.taken)
     counts = {"new": imported.new, "changed": imported.changed, "same": imported.same, "empty": imported.empty}
-    result = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing in it"
-    return reply(options, {"coder": session.coder, **counts}, f"codes of {session.coder}: {result}")
+    result = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no codes"
+    return reply(options, {"coder": session.coder, **counts}, f"Codes of {session.coder}: {result}")
 
 
 # -- how far it is -------------------------------------------------------------------------------------------
@@ -240,7 +243,7 @@ def _status(options: argparse.Namespace) -> int:
         echo_json({"batch_id": batch["id"], "coding": coding})
         return 0
     if not coding:
-        echo(f"nothing of batch {batch['id']} is coded yet: `tidepool code {batch['id']}` begins")
+        echo(f"Batch {batch['id']} has no codes yet. Start with `tidepool code {batch['id']}`.")
         return 0
     from tidepool.engine.coding.report import coding_blocks
     from tidepool.tui.drawing.blocks import print_blocks

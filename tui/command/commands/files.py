@@ -1,4 +1,4 @@
-"""`tidepool export`, `publish` and `import`: batches out of the file and into it."""
+"""`tidepool export`, `publish` and `import`."""
 
 import argparse
 from dataclasses import asdict
@@ -12,20 +12,18 @@ from tidepool.tui.command.output import echo_err, reply
 
 def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
-    parser.add_argument(
-        "--format", default="json", help=f"{', '.join(FORMATS)}, or one of the kind's own (default json)"
-    )
+    parser.add_argument("--format", default="json", help=f"{', '.join(FORMATS)}, or a format of the kind (json)")
     parser.add_argument(
         "--bom",
         action="store_true",
-        help="with csv: begin with the mark by which Excel knows UTF-8; scripts read such files as utf-8-sig",
+        help="with csv: begin with a byte order mark, which Excel needs for UTF-8",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="PATH",
         type=Path,
-        help="folder (json, csv, parquet) or file (sqlite, html, markdown, toml, policy, one NAME.json) to write; else one named by the batch",
+        help="the folder (json, csv, parquet) or file (sqlite, html, markdown, toml, policy, one NAME.json) to write; by default named after the batch",
     )
 
 
@@ -40,13 +38,13 @@ def run_export(options: argparse.Namespace) -> int:
 
 def add_publish_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "study", metavar="STUDY", help="a study or a batch: an id, a unique prefix of one, `last` or `last~1`"
+        "study", metavar="STUDY", help="a study or a batch: an id, its unique beginning, `last` or `last~1`"
     )
-    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="a new or an empty folder")
-    parser.add_argument("--title", default="", help="else the name of the study")
-    parser.add_argument("--description", default="", help="else the description of the config")
+    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="a new or empty folder")
+    parser.add_argument("--title", default="", help="by default the name of the study")
+    parser.add_argument("--description", default="", help="by default the description in the config")
     parser.add_argument("--author", action="append", default=[], help="a name; repeatable")
-    parser.add_argument("--license", default="", help="its SPDX name, such as CC-BY-4.0")
+    parser.add_argument("--license", default="", help="an SPDX name, such as CC-BY-4.0")
 
 
 def run_publish(options: argparse.Namespace) -> int:
@@ -65,20 +63,20 @@ def run_publish(options: argparse.Namespace) -> int:
 
 
 def add_import_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="another Tidepool file; it is left as it is")
+    parser.add_argument("file", metavar="FILE", type=Path, help="another Tidepool file, which is not changed")
 
 
 def run_import(options: argparse.Namespace) -> int:
-    from tidepool.engine.publishing.reuse import import_file  # loads what runs a study
+    from tidepool.engine.publishing.reuse import import_file  # loads the code that runs studies
 
     imported = import_file(options.db, options.file)
     lines = []
     for batch_id in imported.batches:
         left_out = f", without {', '.join(keys)}" if (keys := imported.left_out.get(batch_id)) else ""
-        lines.append(f"imported {batch_id}{left_out}")
-    lines += [f"known already, left as it is: {batch_id}" for batch_id in imported.known]
+        lines.append(f"Imported {batch_id}{left_out}")
+    lines += [f"Already here: {batch_id}" for batch_id in imported.known]
     lines.append(
-        f"new here: batches {len(imported.batches):,}, entities {imported.entities:,}, "
-        f"entity types {imported.types:,}, agents {imported.agents:,}"
+        f"New: {len(imported.batches):,} batches, {imported.entities:,} entities, {imported.types:,} entity types, "
+        f"{imported.agents:,} agents"
     )
     return reply(options, asdict(imported), "\n".join(lines))

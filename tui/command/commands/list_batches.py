@@ -1,4 +1,4 @@
-"""`tidepool list`: the batches of the file. It loads little, for it is asked often: no config class, no numpy."""
+"""`tidepool list`: the batches of the file. It is used often, so it loads neither config classes nor numpy."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from tidepool.tui.drawing.text import console, one_line, resting, utc
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cells", action="store_true", help="the batches of each study beneath it")
+    parser.add_argument("--cells", action="store_true", help="list the batches of each study too")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,14 +36,14 @@ def run(options: argparse.Namespace) -> int:
         )
         return 0
     if not batches:
-        echo("no batches yet: run one with `tidepool --run CONFIG.toml`")
+        echo("No batches yet. Run one with `tidepool run CONFIG.toml`.")
         return 0
     if not options.cells:
         batches = [batch for batch in batches if not batch.study_id]
     out = console()
     out.print(batch_table(batches[:MOST_SHOWN], out.width))
     if len(batches) > MOST_SHOWN:
-        echo("… and older ones: `tidepool list --json` has all of them")
+        echo("… and older ones. `tidepool list --json` lists all.")
     for batch in batches[:MOST_SHOWN]:
         for provider, rest in batch.resting.items():
             out.print(Text(one_line(f"{batch.id}: {resting(provider, **rest)}")))
@@ -56,12 +56,12 @@ IN_JSON = (
     "cost_usd seconds resting partly_simulated seed study_id cells"
 ).split()
 LEFT_OUT = ("started", "seed", "branch", "finding", "kind", "cost")
-"""what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
+"""columns that a narrow terminal leaves out, in this order, once the name is down to SHORTEST_NAME characters"""
 SHORTEST_NAME = 14
 
 
 def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
-    """One line for each batch: the name is cut where it is long, everything else stands whole."""
+    """One line for each batch. Only long names are cut."""
     studies = {batch.id: batch.name for batch in batches if batch.cells}
     rows = [_cells(batch) | {"name": _name(batch, studies, width)} for batch in batches]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
@@ -83,14 +83,14 @@ def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
 
 
 def _name(batch: BatchLine, studies: Mapping[str, str], width: int) -> str:
-    """A cell stands under its study, whose name it need not repeat."""
+    """Cells are listed under their study and do not repeat its name."""
     if not batch.study_id:
         return one_line(batch.name)
     return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), width - 2))}"
 
 
 def _headline(batch: BatchLine) -> Headline | None:
-    """What it found, as the file keeps it since the batch ended."""
+    """The main result, stored when the batch ended."""
     return None if batch.running or batch.cells else read_headline(batch.headline)
 
 

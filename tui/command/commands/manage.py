@@ -1,4 +1,4 @@
-"""Commands that change what is in the file or steer a run: stop, pause, continue, limits, orders, delete, trust."""
+"""Commands that control a run or change the file: stop, pause, continue, limits, orders, delete, trust."""
 
 import argparse
 import sys
@@ -33,10 +33,13 @@ def add_steer_arguments(name: str, parser: argparse.ArgumentParser) -> None:
             choices=("leave", "cancel"),
             default="leave",
             dest="orders",
-            help="what becomes of its provider batches",
+            help="leave its provider batches running, or cancel them (leave)",
         )
     if name == "limits":
         parser.add_argument("changes", nargs="+", metavar="KEY=VALUE", help=f"one of {', '.join(CHANGEABLE)}")
+
+
+DONE = {"stop": "Stopping", "pause": "Pausing", "continue": "Continuing", "limits": "Changing limits of"}
 
 
 def run_steer(options: argparse.Namespace) -> int:
@@ -46,14 +49,14 @@ def run_steer(options: argparse.Namespace) -> int:
     elif options.command == "stop":
         arguments = {"on_stop": options.orders}
     batch_id = steer_any(options.db, options.batch, options.command, arguments)
-    echo(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
+    echo(f"{DONE[options.command]} {batch_id}" + "".join(f" {key}={value}" for key, value in arguments.items()))
     return 0
 
 
 def read_change(change: str) -> tuple[str, Any]:
     key, equals, text = change.partition("=")
     if not equals:
-        raise UsageError(f"{change!r} is not KEY=VALUE; write for example max_concurrent=20.")
+        raise UsageError(f"{change!r} is not KEY=VALUE. Write, for example, max_concurrent=20.")
     name = key.strip().removeprefix("service.")
     return name, limit_change(name, read_value(text.strip()))[2]
 
@@ -63,19 +66,19 @@ def read_change(change: str) -> tuple[str, Any]:
 
 MOST = 100_000
 WHOLE = 200
-"""columns, however narrow the terminal: ids are there to be copied"""
+"""columns, also on a narrow terminal, so that ids can be copied"""
 RIGHT = ("wave", "calls", "age", "reserved")
-TOLD = "The process that runs the batch gives it up, and asks its calls again: `tidepool log {batch}` tells."
-LATER = "It is given up when the batch is resumed: what it has finished by then is used, and the rest is asked again."
+NOW = "The running process stops waiting for it and resends its requests. See `tidepool log {batch}`."
+LATER = "When the batch is resumed, finished replies are used and the other requests are sent again."
 
 
 def add_orders_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
-    parser.add_argument("--all", action="store_true", help="those that are over, too")
+    parser.add_argument("--all", action="store_true", help="list finished ones too")
     parser.add_argument(
         "--give-up",
         metavar="ID",
-        help="cancels a provider batch, keeps what it finished, and has the rest of its calls asked again",
+        help="stop waiting for one: cancel it, keep its finished replies and resend the rest",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
@@ -87,11 +90,11 @@ def run_orders(options: argparse.Namespace) -> int:
         batch = find_batch(connection, leading_batch(connection, options.batch))
         orders = order_lines(connection, batch["number"], most=MOST)
     shown = sorted((one for one in orders if one.open or options.all), key=lambda one: (not one.open, one.created_at))
-    closed = f"; {len(orders):,} are over (--all)" if orders else ""
+    closed = f" ({len(orders):,} finished: --all)" if orders else ""
     subject = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
     if options.json or not shown:
         content = {"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]}
-        return reply(options, content, f"{subject} has no open provider batches{closed}")
+        return reply(options, content, f"No open provider batches in {subject}{closed}")
     rows = [_cells(order) for order in shown]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     table = plain_table(names, [[row[name] for name in names] for row in rows], right=RIGHT, no_wrap=names)
@@ -118,7 +121,7 @@ def _as_json(order: ProviderBatchLine) -> dict[str, Any]:
 
 
 def _seconds(order: ProviderBatchLine) -> float:
-    """Its age; of one that is over, how long it took."""
+    """Its age, or its duration if it is finished."""
     return max(0.0, (time.time() if order.open else order.finished_at or order.created_at) - order.created_at)
 
 
@@ -141,8 +144,8 @@ def _give_up(options: argparse.Namespace) -> int:
         running = is_running(options.db, batch, progress_of(connection, batch["number"]))
         order = _find_order(batch["id"], order_lines(connection, batch["number"], most=MOST), options.give_up)
     name = one_line(order.remote_id or order.id)
-    calls = f"{order.count:,} calls, {span(_seconds(order))} old"
-    question = f"Give up {name} ({calls})? What it has not finished is bought again."
+    calls = f"{order.count:,} requests, {span(_seconds(order))} old"
+    question = f"Stop waiting for {name} ({calls})? Its unfinished requests are sent and paid again."
     if not _allowed(options, f"Giving up the provider batch {name}", question):
         return 0
     if running:
@@ -150,34 +153,34 @@ def _give_up(options: argparse.Namespace) -> int:
     else:
         with holding(options.db, batch["id"]):
             give_up_later(options.db, order.id)
-    text = TOLD.format(batch=batch["id"]) if running else LATER
+    text = NOW.format(batch=batch["id"]) if running else LATER
     outcome = "told" if running else "later"
     data = {"batch_id": batch["id"], "order": _as_json(order), "outcome": outcome, "message": text}
     return reply(options, data, f"{name}: {text}")
 
 
 def _allowed(options: argparse.Namespace, action: str, question: str) -> bool:
-    """Whether --yes is given, or the person at the terminal agrees. Raises where nobody is there."""
+    """Whether --yes is given or the user agrees. Raises without a terminal."""
     if options.yes:
         return True
     if not sys.stdin.isatty():
-        raise UsageError(f"{action} wants a yes: add --yes.")
+        raise UsageError(f"{action} needs confirmation: add --yes.")
     if agreed(question):
         return True
-    echo("kept")
+    echo("Nothing changed.")
     return False
 
 
 def _find_order(batch_id: str, orders: Sequence[ProviderBatchLine], reference: str) -> ProviderBatchLine:
     """By its id at the provider or here, or a unique beginning of one."""
-    hint = f"`tidepool orders {batch_id}` shows those there are."
+    hint = f"`tidepool orders {batch_id}` lists them."
     matches = [one for one in orders if reference and f" {one.id} {one.remote_id or ''}".count(f" {reference}")]
     if not matches:
         raise NotFound(f"Batch {batch_id} has no provider batch {reference!r}. {hint}")
     if len(matches) > 1:
-        raise NotFound(f"{reference!r} fits several provider batches: give more of the id. {hint}")
+        raise NotFound(f"{reference!r} matches several provider batches. Type more of the id. {hint}")
     if not matches[0].open:
-        raise NotFound(f"The provider batch {reference!r} is {matches[0].state}: there is nothing to give up.")
+        raise NotFound(f"The provider batch {reference!r} is already {matches[0].state}.")
     return matches[0]
 
 
@@ -193,9 +196,9 @@ def run_delete(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
         study, rows = batches_of(connection, options.batch)
     about = rows[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(rows):,} batches"}
-    question = f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"
+    question = f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all its data?"
     if _allowed(options, f"Deleting {about['id']}", question):
-        echo(f"deleted {delete_any(options.db, about['id'])}")
+        echo(f"Deleted {delete_any(options.db, about['id'])}")
     return 0
 
 
@@ -206,7 +209,7 @@ def add_trust_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=("list", "add", "remove"))
     parser.add_argument("batch", nargs="?", metavar="BATCH", help="a batch or a study of the file")
     parser.epilog = (
-        "A batch is trusted with the config it has now: if anything in it changes, it has to be trusted again."
+        "Trust covers the current config of a batch. If the config changes, you have to trust the batch again."
     )
 
 
@@ -214,7 +217,7 @@ def run_trust(options: argparse.Namespace) -> int:
     if options.action == "list":
         _list(options)
     elif not options.batch:
-        raise UsageError(f"trust {options.action} needs a batch: its id, or last.")
+        raise UsageError(f"trust {options.action} needs a batch: an id or `last`.")
     elif options.action == "remove":
         echo(f"No longer trusted: {_forgotten(options.batch)}")
     else:
@@ -225,12 +228,12 @@ def run_trust(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> None:
     batches = trust_record().batches()
     lines = [f"batch {batch.id}  config {batch.config_hash[:12]}" for batch in batches]
-    text = "\n".join(lines) or "Nothing yet: batches that you create here are added automatically."
+    text = "\n".join(lines) or "No batches yet. Batches that you create here are added automatically."
     reply(options, {"batches": [{"id": one.id, "config": one.config_hash} for one in batches]}, text)
 
 
 def _add(options: argparse.Namespace) -> None:
-    """A batch, or all batches of a study, with what they will use."""
+    """Trusts a batch or all batches of a study, and prints which servers and code they use."""
     with reading(options.db) as connection:
         study, batches = batches_of(connection, options.batch)
     uses: dict[str, None] = {}
@@ -240,18 +243,18 @@ def _add(options: argparse.Namespace) -> None:
         uses |= dict.fromkeys(
             [server.in_words for server in servers_of(config, config.models())] + list(study_from(config).code())
         )
-    echo(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}, which will use")
+    echo(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}. It uses")
     for line in uses or ["simulated models only"]:
         echo(f"  {line}")
 
 
 def _forgotten(reference: str) -> str:
-    """By its id, or a beginning that fits one batch alone; its file need not be there any more."""
+    """By its id or the unique beginning of one. The file of the batch may be gone."""
     ids = sorted({one.id for one in trust_record().batches() if one.id.startswith(reference)})
     found = [reference] if reference in ids else ids
     if not found:
-        raise NotFound(f"No batch {reference!r} is in the trust record. `tidepool trust list` shows what is.")
+        raise NotFound(f"The trust record has no batch {reference!r}. `tidepool trust list` shows it.")
     if len(found) > 1:
-        raise NotFound(f"{reference!r} fits several batches ({', '.join(found[:9])}): give more of the id.")
+        raise NotFound(f"{reference!r} matches several batches ({', '.join(found[:9])}). Type more of the id.")
     trust_record().forget_batch(found[0])
     return found[0]

@@ -1,4 +1,4 @@
-"""`tidepool models`: what there is to choose from, what it costs, how long it will live; and fetching local models."""
+"""`tidepool models`: models, prices and retirement dates, and fetching local models."""
 
 import argparse
 import asyncio
@@ -20,13 +20,15 @@ from tidepool.tui.command.output import echo, echo_in_place, echo_json
 from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 MOST_SHOWN = 40
-"""models without a price that are named; an account may list hundreds"""
+"""most models without a price that are listed by name"""
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("provider", nargs="?", help="only this provider or endpoint")
-    parser.add_argument("--config", metavar="CONFIG.toml", help="take base_url and hosts from [providers] of a study")
-    parser.add_argument("--pull", metavar="NAME", help="fetch a model onto every Ollama server")
+    parser.add_argument(
+        "--config", metavar="CONFIG.toml", help="use base_url and hosts from the section [providers] of a config"
+    )
+    parser.add_argument("--pull", metavar="NAME", help="download a model to every Ollama server")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,10 +45,10 @@ def run(options: argparse.Namespace) -> int:
         for provider in listed:
             _print(provider)
         rows = [(name, preset.model, preset.note) for name, preset in PRESET_TABLE.items()]
-        console().print(plain_table(("preset", "stands for", "note"), rows, no_wrap=("preset", "stands for")))
+        console().print(plain_table(("preset", "model", "note"), rows, no_wrap=("preset", "model")))
         if not options.provider:
             other_names = [name for name in PRESET_ENDPOINTS if name not in [provider.name for provider in listed]]
-            console().print(Text(f"also by name: {', '.join(other_names)} (docs/providers.md)", style="dim"))
+            console().print(Text(f"Other endpoints: {', '.join(other_names)} (docs/providers.md)", style="dim"))
     return 0
 
 
@@ -56,7 +58,7 @@ def _print(listed: ListedProvider) -> None:
     if listed.note:
         out.print(Text(shortened(listed.note), style="yellow"))
     for host in listed.hosts:
-        state = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
+        state = f"no reply ({host.silence})" if host.silence else f"{len(host.models):,} models"
         out.print(Text(f"{host.address}: {state}"))
     priced = [model for model in listed.models if model.input_usd or model.output_usd]
     if priced:
@@ -84,10 +86,10 @@ def _table(models: list[ListedModel]) -> Table:
 
 
 async def _pull(endpoint: str, providers: Providers, name: str) -> None:
-    """Progress on stderr: a line that grows on a terminal, one line for each step elsewhere."""
+    """Shows progress on stderr: a changing line on a terminal, one line for each step elsewhere."""
     settings = providers.section(endpoint)
     if not is_endpoint(endpoint, settings) or endpoint_of(endpoint, settings).like != "ollama":
-        raise UsageError(f"--pull fetches models onto Ollama servers; {endpoint} is none.")
+        raise UsageError(f"--pull works only with Ollama servers, and {endpoint} is not one.")
     provider = open_provider(endpoint, settings)
     assert isinstance(provider, EndpointProvider)
     last_line = ""
@@ -102,4 +104,4 @@ async def _pull(endpoint: str, providers: Providers, name: str) -> None:
         raise RunError(str(error)) from None
     finally:
         await provider.close()
-    echo(f"{name} is there: {', '.join(provider.urls)}")
+    echo(f"{name} is ready on {', '.join(provider.urls)}")

@@ -247,20 +247,30 @@ def allowed_rerun(place: StudyInFile, options: argparse.Namespace) -> Rerun:
 def add_branch_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
     parser.add_argument(
-        "--conversation", type=int, action="append", default=[], metavar="N", help="which one to branch; repeatable"
+        "--conversation",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="branch this conversation (repeatable)",
     )
-    parser.add_argument("--all", action="store_true", help="all conversations that came to their end")
-    parser.add_argument("--at", required=True, metavar="STEP", help="the message: t4; in a simulation t2.1")
-    parser.add_argument("--say", metavar="TEXT", help="what is said there instead; without it, it is only drawn again")
+    parser.add_argument("--all", action="store_true", help="branch all completed conversations")
+    parser.add_argument("--at", required=True, metavar="STEP", help="the message, such as t4, or t2.1 in a simulation")
     parser.add_argument(
-        "--times", type=int, metavar="N", help="redraws of each (20 of one conversation, 5 of several), in either arm"
+        "--say", metavar="TEXT", help="the text of the reworded message; without it, the message is only resampled"
+    )
+    parser.add_argument(
+        "--times",
+        type=int,
+        metavar="N",
+        help="replays of each conversation in each arm (20 for one conversation, 5 for several)",
     )
     run_options(parser, default=False)
 
 
 def run_branch(options: argparse.Namespace) -> int:
     if options.all == bool(options.conversation):
-        raise UsageError("Which conversations? Say --conversation N, as often as you like, or --all.")
+        raise UsageError("Name the conversations: --conversation N (repeatable) or --all.")
     cluster, changes = split_cluster_overrides(options.set)
     wish = BranchSpec(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:

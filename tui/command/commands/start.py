@@ -1,4 +1,4 @@
-"""`tidepool new KIND`, `tidepool examples` and `tidepool completion`: configs to start from, each without key and network."""
+"""`tidepool new KIND`, `tidepool examples` and `tidepool completion`. All configs run offline without a key."""
 
 import argparse
 import re
@@ -15,9 +15,9 @@ from tidepool.tui.drawing.configs import about, examples
 
 
 def refuse_existing(path: Path) -> None:
-    """Somebody may have worked in it."""
+    """The file may contain work of the user."""
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{path} is there already, and stays as it is. Choose another place with -o.")
+        raise UsageError(f"{path} already exists. Choose another path with -o.")
 
 
 _NAMED = re.compile(r'"([\w.-]+\.(?:csv|json|jsonl|py|txt))(?::\w+)?"')
@@ -25,7 +25,7 @@ _NAMED = re.compile(r'"([\w.-]+\.(?:csv|json|jsonl|py|txt))(?::\w+)?"')
 
 
 def copied(example: Path, target: Path | None) -> list[Path]:
-    """The config first, then the files that it names, beside it."""
+    """The config first, then the files that it names, in the same folder."""
     target = target or Path(example.name)
     if target.is_dir():
         target = target / example.name
@@ -39,7 +39,7 @@ def copied(example: Path, target: Path | None) -> list[Path]:
         for source, place in places.items():
             shutil.copyfile(source, place)
     except OSError as error:
-        raise FileError(f"Cannot write {target}: {error.strerror or error}. Choose another place with -o.") from error
+        raise FileError(f"Cannot write {target}: {error.strerror or error}. Choose another path with -o.") from error
     return list(places.values())
 
 
@@ -48,12 +48,12 @@ def copied(example: Path, target: Path | None) -> list[Path]:
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     if name == "examples":
-        parser.add_argument("example", nargs="?", metavar="NAME", help="copy this one out, with the files it needs")
-        where = "where to: a file, or a folder (default ./NAME.toml)"
+        parser.add_argument("example", nargs="?", metavar="NAME", help="copy this example and the files it needs")
+        where = "the file or folder to write (./NAME.toml)"
     else:
-        kinds = "secret_game, simulation, evolution, mutation, or a package's own"
+        kinds = "secret_game, simulation, evolution, mutation, or a kind of an installed package"
         parser.add_argument("kind", nargs="?", metavar="KIND", help=kinds)
-        where = "the file to write (default ./KIND.toml); - for stdout"
+        where = "the file to write (./KIND.toml), or - for stdout"
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, help=where)
 
 
@@ -65,7 +65,7 @@ def _example(options: argparse.Namespace) -> int:
     known = examples()
     if options.example is None:
         if options.output is not None:
-            raise UsageError("Which example is to be copied? `tidepool examples` lists them.")
+            raise UsageError("Name the example to copy. `tidepool examples` lists them.")
         return _listed(known, as_json=options.json)
     name = options.example.removesuffix(".toml")
     if name not in known:
