@@ -1,4 +1,7 @@
-"""`make screenshots`: writes pictures of the app to docs/pictures/ and the gallery page of examples/ to docs/gallery.md."""
+"""`make screenshots`: writes pictures of the app and of the command to docs/pictures/, and the gallery of examples to docs/gallery.md.
+
+Names as arguments draw only these, for example `python -m benchmarks.pictures run`.
+"""
 
 import asyncio
 import os
@@ -8,12 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import chdir, closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 from textual.pilot import Pilot
 
+from benchmarks import terminal_picture
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.toml_files import parse_toml
 from tidepool.engine.run import run_batch, run_study
@@ -167,6 +171,18 @@ async def play(database: Path, theme: str, names: list[str]) -> None:
         app.shut_down()
 
 
+def draw_run(folder: Path) -> None:
+    """The first command of README, with its output."""
+    with redirect_stdout(StringIO()), chdir(folder):
+        command(["examples", "secret_game"])
+    arguments = ["run", "secret_game.toml"]
+    lines = terminal_picture.record(arguments, folder)
+    for theme, mark in ((terminal_picture.DARK, ""), (terminal_picture.LIGHT, "-light")):
+        svg = terminal_picture.draw(arguments, lines, theme)
+        (PICTURES / f"run{mark}.svg").write_text(svg, encoding="utf-8")
+        print(f"run{mark}.svg", flush=True)
+
+
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "gallery.md"
 GALLERY_SIZE = (110, 34)
@@ -274,6 +290,8 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(place / "seller")
+        if not names or "run" in names:
+            draw_run(place)
         for theme, steps in ((DARK.name, tuple(STEPS)), (LIGHT_NAME, LIGHT_TOO)):
             if chosen := [step for step in steps if not names or step in names]:
                 database = place / "tidepool.db"
