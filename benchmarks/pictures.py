@@ -206,8 +206,10 @@ KINDS = {
 }
 INTRODUCTION = """# Gallery
 
-Every config of `examples/`, each of which runs offline in seconds as it stands (`tidepool examples NAME` copies one out), and one screen of what came out: Results in the app, which `tidepool --db gallery.db` opens.
-All answers here are simulated. `make screenshots` makes this page and its pictures anew.
+This page shows every config of `examples/` with one screen of its results. Each runs offline in seconds. To copy one, use
+`tidepool examples NAME`. To browse the results of the commands below in the app, open the file with `tidepool gallery.db`.
+
+All replies here are simulated. `make screenshots` writes this page and its pictures.
 """
 
 
@@ -220,14 +222,13 @@ def examples() -> dict[str, list[Path]]:
 
 
 def about(path: Path) -> str:
-    """What an example says of itself: the comment that it begins with, without the command that stands below it anyway."""
+    """How an example describes itself: its first comment, without the commands."""
     lines = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             break
         lines.append(line.removeprefix("#").strip())
-    text = " ".join(line for line in lines if not line.startswith("tidepool "))
-    return re.sub(rf"\s*`tidepool --run examples/{path.name}`(?: runs offline)?\.?", "", text).strip()
+    return " ".join(line for line in lines if line and not line.startswith("tidepool "))
 
 
 def page() -> str:
@@ -237,7 +238,7 @@ def page() -> str:
         for path in paths:
             name = load_config(path).batch.name
             parts.append(
-                f"\n### {name}\n\n{about(path)}\n\n```sh\ntidepool --db gallery.db --run examples/{path.name}\n```\n\n"
+                f"\n### {name}\n\n{about(path)}\n\n```sh\ntidepool --db gallery.db run examples/{path.name}\n```\n\n"
                 f"![{name}](pictures/gallery/{path.stem}.svg)\n"
             )
     return "".join(parts)
@@ -253,7 +254,7 @@ async def picture(example: Path, folder: Path) -> str:
     try:
         async with app.run_test(size=GALLERY_SIZE) as pilot:
             await _open(app, pilot, -number if config.design else number, panel)
-            svg = app.export_screenshot(title=f"tidepool --run examples/{example.name}", simplify=True)
+            svg = app.export_screenshot(title=f"tidepool run examples/{example.name}", simplify=True)
     finally:
         app.shut_down()
     return slim(svg, example.stem.replace("_", "-"))
