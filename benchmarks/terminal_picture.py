@@ -20,7 +20,7 @@ from rich.text import Text
 
 from benchmarks.terminal import Terminal
 
-COLUMNS, ROWS = 88, 50
+COLUMNS, ROWS = 92, 50
 MOST_LINES, MOST_STATES = 32, 9
 """of the output, which is cut after a paragraph; of a progress line"""
 WIDTH, HEIGHT, MARGIN = 8.4, 18, 16
