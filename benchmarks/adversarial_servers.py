@@ -1,6 +1,10 @@
-"""Hostile servers, one small study each, through the command: what was kept, missing, bought and told. See tests/adversarial_servers."""
+"""One small study against each adversarial server, run by the command, with what it completed, bought and reported.
+
+The cases are in tests/adversarial_servers.
+"""
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,7 +13,20 @@ from tests.adversarial_servers.cases import CASES
 from tidepool.engine.bench import Measurement, at_least, at_most
 
 AT_ONCE = 6
-PAGE = Path(__file__).parent.parent / "docs" / "hostile.md"
+INTRODUCTION = """# Evidence: adversarial servers
+
+Back to the [summary](../evidence.md).
+
+Each row is a small study that the command runs against a server that misbehaves in one way. You can repeat all of them with
+`make prove ONLY=adversarial_servers`.
+
+- *Completed* is the share of conversations that completed. The others are *missing*, and no statistic counts them.
+- *Bought ÷ needed* compares what the server sold, by its own records, with the requests that the study needed.
+- *Counted* is what the study file records as bought, and what the server sold.
+- *First message* is the first line of the log, or the error of the conversation, that concerns the case."""
+ROUTINE = re.compile(r"started|will be shut down on|takes no temperature|^Wave \d+ ended|^Planned", re.IGNORECASE)
+"""lines of a log that do not concern the case"""
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "adversarial_servers.md"
 Result = tuple[Case, Seen]
 
 
@@ -27,13 +44,13 @@ def prove() -> Iterator[Measurement]:
     seen = asyncio.run(results())
     PAGE.write_text(page(seen))
     wrong = [case.title for case, one in seen if one.wrongs]
-    yield at_least("hostile cases", len(seen), "", 80)
-    yield at_least("as declared, share", 1 - len(wrong) / len(seen), "", 1.0, ", ".join(wrong[:5]))
+    yield at_least("adversarial cases", len(seen), "", 80)
+    yield at_least("handled as declared, share", 1 - len(wrong) / len(seen), "", 1.0, ", ".join(wrong[:5]))
     yield at_most("cases that hang", sum(one.hung for _, one in seen), "", 0)
     ended = sum(any(words.startswith("ended") for words in one.wrongs) for _, one in seen)
-    yield at_most("runs ended by an odd value", ended, "", 0)
+    yield at_most("runs ended by an invalid value", ended, "", 0)
     findings = sum(any(words.startswith("finding") for words in one.wrongs) for _, one in seen)
-    yield at_most("cases with a finding from what is no answer", findings, "", 0)
+    yield at_most("cases with a result from an invalid reply", findings, "", 0)
     uncounted = sum(one.bought < one.sold and not case.disowned for case, one in seen)
     yield at_most("cases where the server sold more than the file counts", uncounted, "", 0)
     for group in dict.fromkeys(case.group for case, _ in seen):
@@ -43,18 +60,11 @@ def prove() -> Iterator[Measurement]:
 
 
 def page(seen: Sequence[Result]) -> str:
-    lines = [
-        "# Hostile servers",
-        "",
-        "Each row is a small study, run by the command against a server that is odd in one way (`make prove ONLY=adversarial_servers`). *Kept*",
-        "is the share of its conversations that completed; the others are missing, and no statistic counts them. *Bought ÷ needed*",
-        "is what the server sold by its own books, by question. *Counted* is what the file says was bought. *Told* is what the log",
-        "or the unit's error says first.",
-    ]
+    lines = [INTRODUCTION]
     for group in dict.fromkeys(case.group for case, _ in seen):
         lines += ["", f"## {group.capitalize()}", ""]
         lines += [
-            "| case | kept | missing | bought ÷ needed | counted | told | |",
+            "| case | completed | missing | bought ÷ needed | counted | first message | result |",
             "| --- | --- | --- | --- | --- | --- | --- |",
         ]
         lines += [_row(case, one) for case, one in seen if case.group == group]
@@ -62,8 +72,8 @@ def page(seen: Sequence[Result]) -> str:
 
 
 def _row(case: Case, seen: Seen) -> str:
-    told = seen.first_error or next((words for words in seen.log if "started" not in words.lower()), "")
-    short = told if len(told) <= 100 else told[:99] + "…"
+    message = seen.first_error or next((line for line in seen.log if not ROUTINE.search(line)), "")
+    short = message if len(message) <= 100 else message[:99] + "…"
     plain = short.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
     verdict = "ok" if not seen.wrongs else f"**{'; '.join(seen.wrongs)[:120]}**".replace("|", "\\|").replace("\n", " ")
     return (

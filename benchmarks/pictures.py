@@ -1,4 +1,7 @@
-"""`make screenshots`: writes pictures of the app to docs/pictures/ and the gallery page of examples/ to docs/gallery.md."""
+"""`make screenshots`: writes pictures of the app and of the command to docs/pictures/, and the gallery of examples to docs/gallery.md.
+
+Names as arguments draw only these, for example `python -m benchmarks.pictures run`.
+"""
 
 import asyncio
 import os
@@ -8,12 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import chdir, closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 from textual.pilot import Pilot
 
+from benchmarks import terminal_picture
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.toml_files import parse_toml
 from tidepool.engine.run import run_batch, run_study
@@ -167,6 +171,18 @@ async def play(database: Path, theme: str, names: list[str]) -> None:
         app.shut_down()
 
 
+def draw_run(folder: Path) -> None:
+    """The first command of README, with its output."""
+    with redirect_stdout(StringIO()), chdir(folder):
+        command(["examples", "secret_game"])
+    arguments = ["run", "secret_game.toml"]
+    lines = terminal_picture.record(arguments, folder)
+    for theme, mark in ((terminal_picture.DARK, ""), (terminal_picture.LIGHT, "-light")):
+        svg = terminal_picture.draw(arguments, lines, theme)
+        (PICTURES / f"run{mark}.svg").write_text(svg, encoding="utf-8")
+        print(f"run{mark}.svg", flush=True)
+
+
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "gallery.md"
 GALLERY_SIZE = (110, 34)
@@ -190,8 +206,10 @@ KINDS = {
 }
 INTRODUCTION = """# Gallery
 
-Every config of `examples/`, each of which runs offline in seconds as it stands (`tidepool examples NAME` copies one out), and one screen of what came out: Results in the app, which `tidepool --db gallery.db` opens.
-All answers here are simulated. `make screenshots` makes this page and its pictures anew.
+This page shows every config of `examples/` with one screen of its results. Each runs offline in seconds. To copy one, use
+`tidepool examples NAME`. To browse the results of the commands below in the app, open the file with `tidepool gallery.db`.
+
+All replies here are simulated. `make screenshots` writes this page and its pictures.
 """
 
 
@@ -204,14 +222,13 @@ def examples() -> dict[str, list[Path]]:
 
 
 def about(path: Path) -> str:
-    """What an example says of itself: the comment that it begins with, without the command that stands below it anyway."""
+    """How an example describes itself: its first comment, without the commands."""
     lines = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             break
         lines.append(line.removeprefix("#").strip())
-    text = " ".join(line for line in lines if not line.startswith("tidepool "))
-    return re.sub(rf"\s*`tidepool --run examples/{path.name}`(?: runs offline)?\.?", "", text).strip()
+    return " ".join(line for line in lines if line and not line.startswith("tidepool "))
 
 
 def page() -> str:
@@ -221,7 +238,7 @@ def page() -> str:
         for path in paths:
             name = load_config(path).batch.name
             parts.append(
-                f"\n### {name}\n\n{about(path)}\n\n```sh\ntidepool --db gallery.db --run examples/{path.name}\n```\n\n"
+                f"\n### {name}\n\n{about(path)}\n\n```sh\ntidepool --db gallery.db run examples/{path.name}\n```\n\n"
                 f"![{name}](pictures/gallery/{path.stem}.svg)\n"
             )
     return "".join(parts)
@@ -237,7 +254,7 @@ async def picture(example: Path, folder: Path) -> str:
     try:
         async with app.run_test(size=GALLERY_SIZE) as pilot:
             await _open(app, pilot, -number if config.design else number, panel)
-            svg = app.export_screenshot(title=f"tidepool --run examples/{example.name}", simplify=True)
+            svg = app.export_screenshot(title=f"tidepool run examples/{example.name}", simplify=True)
     finally:
         app.shut_down()
     return slim(svg, example.stem.replace("_", "-"))
@@ -274,6 +291,8 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(place / "seller")
+        if not names or "run" in names:
+            draw_run(place)
         for theme, steps in ((DARK.name, tuple(STEPS)), (LIGHT_NAME, LIGHT_TOO)):
             if chosen := [step for step in steps if not names or step in names]:
                 database = place / "tidepool.db"

@@ -120,8 +120,8 @@ def prove(studies: int = STUDIES) -> Iterator[Measurement]:
         ordinary = [one for one in found if not one.endless]
         words = kind.replace("_", " ")
         over = sum(not one.kept for one in found)
-        yield at_most(f"{words}: runs above their plan's most, of {len(found)}", over, "runs", 0)
+        yield at_most(f"{words}: runs above the maximum of their plan, of {len(found)}", over, "runs", 0)
         share = sum(one.near for one in ordinary) / len(ordinary)
         count = sum(one.shortened for one in ordinary)
         shortened = f", or less if a stop rule ended the run early ({count} of {len(ordinary)})" if count else ""
-        yield at_least(f"{words}: calls and cost within 25 % of the expected{shortened}", share, "of runs", 0.9)
+        yield at_least(f"{words}: requests and cost within 25 % of the plan{shortened}", share, "of runs", 0.9)

@@ -84,7 +84,7 @@ def prove() -> Iterator[Measurement]:
         os.environ["TIDEPOOL_STATE"] = str(place / "ours")
         made = asyncio.run(_made(place))
         told = _read([one.folder for one in made])
-        yield at_least("folders published: each kind, a design, hostile names", len(made), "folders", 6)
+        yield at_least("folders published: each kind, a design, adversarial names", len(made), "folders", 6)
         yield at_most(
             "tables that pandas, polars, DuckDB and the file count differently",
             sum(_differ(one, told[str(one.folder)]["rows"]) for one in made),
@@ -95,7 +95,9 @@ def prove() -> Iterator[Measurement]:
         yield at_least("views that datasette shows", views, "views", len(VIEWS) * len(made))
         ways = [(one, way) for one in made[:-1] for way in ("file", "config")]
         equal = sum(_same_again(one, way, place / f"stranger{number}") for number, (one, way) in enumerate(ways))
-        yield at_least("studies that a stranger ran again to the same letter", equal, f"of {len(ways)}", len(ways))
+        yield at_least(
+            "studies that another user ran again with identical results", equal, f"of {len(ways)}", len(ways)
+        )
 
 
 async def _made(place: Path) -> list[_Published]:

@@ -11,6 +11,7 @@ import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 
 SIZE = (120, 36)
@@ -18,9 +19,15 @@ _STEERING = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[\]P].*?(?:\x07|\x1b\\)|\
 
 
 class Terminal:
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        size: tuple[int, int] = SIZE,
+        folder: Path | None = None,
+    ) -> None:
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self._drawn = bytearray()
         self._began = time.perf_counter()
         self._process = subprocess.Popen(
@@ -29,6 +36,7 @@ class Terminal:
             stdout=slave,
             stderr=slave,
             start_new_session=True,
+            cwd=folder,
             env={**environment, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
         )
         os.close(slave)

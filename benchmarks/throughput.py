@@ -31,7 +31,7 @@ FEW, SOME = 200, 400
 """conversations"""
 MESSAGES, AT_ONCE = 5, 100
 LATENCY = 0.2
-ROUNDS, CHUNKS = 3, 16
+ROUNDS, CHUNKS, SDK_CHUNKS = 3, 16, 4
 MODEL = "gpt-4o-mini"
 INSTRUCTIONS = (
     "You are Ada, and talk with Bob. Your secret is: secret of Ada. Keep it to yourself, find out what Bob's is. " * 7
@@ -77,8 +77,9 @@ async def _figures() -> list[Measurement]:
         for _ in range(ROUNDS):
             for way, talks in runs:
                 found[way, talks].append(await asyncio.to_thread(_whole, (way, url, str(talks))))
-        chunks = await asyncio.to_thread(_chunks, url)
-    return [*_costs_of_a_call(chunks), *_costs_of_a_command(found)]
+        chunks = await asyncio.to_thread(_chunks, "both", url, SOME)
+        beside_sdk = await asyncio.to_thread(_chunks, "beside_sdk", url, FEW)
+    return [*_costs_of_a_call(chunks), _cost_beside_sdk(beside_sdk), *_costs_of_a_command(found)]
 
 
 def _costs_of_a_call(chunks: Chunks) -> Iterator[Measurement]:
@@ -94,6 +95,15 @@ def _costs_of_a_call(chunks: Chunks) -> Iterator[Measurement]:
     yield at_most("makespan ÷ a raw aiohttp loop", ours / raw, "×", 1.08, note)
 
 
+def _cost_beside_sdk(chunks: Chunks) -> Measurement:
+    calls = FEW * MESSAGES
+    ours, sdk = (sum(chunk[way][1] for chunk in chunks) / SDK_CHUNKS / calls * 1000 for way in ("ours", "sdk"))
+    note = f"{SDK_CHUNKS} alternating pairs; {ours:.2f} ms against {sdk:.2f} ms a call"
+    return at_most(
+        f"CPU per call ÷ a loop over the OpenAI SDK's, chunks of {calls:,} calls", ours / sdk, "×", 0.2, note
+    )
+
+
 def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
     memory = max(one.memory for one in found["command", SOME])
     note = "the whole process, at most; the limit was 120 before SQLModel, which takes 26"
@@ -104,8 +114,8 @@ def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
     yield at_most(name, ours - raw, "s", 2.0, note)
 
 
-def _chunks(url: str) -> Chunks:
-    command = [sys.executable, "-m", "benchmarks.throughput", "both", url, str(SOME)]
+def _chunks(ways: str, url: str, talks: int) -> Chunks:
+    command = [sys.executable, "-m", "benchmarks.throughput", ways, url, str(talks)]
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "OPENAI_API_KEY": "any", "TIDEPOOL_STATE": folder}
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
@@ -144,6 +154,19 @@ async def raw(url: str, talks: int) -> Cost:
                 f"{url}/chat/completions", json=body(said), headers={"Authorization": "Bearer any"}
             ) as got:
                 return str(json.loads(await got.read())["choices"][0]["message"]["content"])
+
+        return await _looped(ask, talks)
+
+
+async def sdk(url: str, talks: int) -> Cost:
+    """A loop over the official SDK, as most scripts are."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(base_url=url, api_key="any") as client:
+
+        async def ask(said: list[str]) -> str:
+            reply = await client.chat.completions.create(**body(said))
+            return str(reply.choices[0].message.content)
 
         return await _looped(ask, talks)
 
@@ -212,11 +235,17 @@ async def _looped(ask: Callable[[list[str]], Awaitable[str]], talks: int) -> Cos
     return time.perf_counter() - began, time.process_time() - cpu
 
 
-async def both(url: str, talks: int) -> Chunks:
-    """The first chunk opens what must be opened."""
-    ways = [(raw, ours), (ours, raw)]
-    return [{way.__name__: await way(url, talks) for way in ways[chunk % 2]} for chunk in range(CHUNKS + 1)]
+async def measured(name: str, url: str, talks: int) -> Cost | Chunks:
+    """One way, or two that alternate. The first chunk opens what must be opened."""
+    if name == "raw":
+        return await raw(url, talks)
+    ways, chunks = ([raw, ours], CHUNKS) if name == "both" else ([sdk, ours], SDK_CHUNKS)
+    found = []
+    for _ in range(chunks + 1):
+        found.append({way.__name__: await way(url, talks) for way in ways})
+        ways.reverse()
+    return found
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run({"raw": raw, "both": both}[sys.argv[1]](sys.argv[2], int(sys.argv[3])))))
+    print(json.dumps(asyncio.run(measured(sys.argv[1], sys.argv[2], int(sys.argv[3])))))

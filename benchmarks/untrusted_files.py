@@ -1,4 +1,4 @@
-"""Forged study files, each opened by every command, some in the API and in the app."""
+"""Manipulated study files, each opened by every command, some in the API and in the app."""
 
 import os
 import random
@@ -13,11 +13,24 @@ from tests.untrusted_files.forging import SEED, Case
 from tidepool.engine.bench import Measurement, at_least, at_most
 
 AT_ONCE = 2
-PAGE = Path(__file__).parent.parent / "docs" / "strangers.md"
-WITH_SIMULATIONS = ("talks", "several", "queued")
-"""honest files that the API has something to say of"""
+INTRODUCTION = """# Evidence: untrusted files
+
+Back to the [summary](../evidence.md).
+
+Each row is a study file as someone else might send it to you. The benchmark makes it from a valid file at random. You can repeat all
+of them with `make prove ONLY=untrusted_files`.
+
+Every command runs on each file, with keys in the environment and a server that must never receive a request. The HTTP API opens files
+with simulations, and the app opens a third of all files. *Message* is the first thing that a command reports about the file.
+
+A file is *ok* if it caused no use of a key, request, write, terminal escape, hang, traceback or unexpected error. If a file must be
+refused, it is *ok* only if it was refused. Files with a million rows or 20 MB in one value may take time, as valid large files do.
+With these, Ctrl+C must work within a second."""
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "untrusted_files.md"
+WITH_SIMULATIONS = ("simulation", "several", "queued")
+"""original files with simulations, which the API serves"""
 IN_THE_APP = 1 / 3
-"""of all files are opened in the app too, by lot"""
+"""of all files are opened in the app too, at random"""
 
 
 def steps(case: Case) -> tuple[Step, ...]:
@@ -27,7 +40,7 @@ def steps(case: Case) -> tuple[Step, ...]:
 
 
 def results() -> list[Seen]:
-    with tempfile.TemporaryDirectory(prefix="strangers-") as place, ThreadPoolExecutor(AT_ONCE) as pool:
+    with tempfile.TemporaryDirectory(prefix="untrusted-") as place, ThreadPoolExecutor(AT_ONCE) as pool:
         folder = Path(place)
         os.environ["TIDEPOOL_STATE"], os.environ["TIDEPOOL_SELLER"] = str(folder / "state"), str(folder / "seller")
         with staged(folder) as stage:
@@ -45,47 +58,50 @@ def _together(wrongs: Sequence[str]) -> list[str]:
 
 
 SHOWN = {
-    "files that got a key or a call": ("its server was called", "holds a key", "a key is shown", "without being asked"),
-    "files that were written by a command that reads": ("changes ",),
-    "files that were not refused and had to be": ("is not refused",),
-    "files with an escape in what is printed": ("an escape",),
-    "files over which a command hangs": ("hangs", "deaf", "more than a second"),
-    "files over which a command takes 2 s of CPU more than over the honest one": (" s of CPU",),
+    "files that got a key or a request": (
+        "its server was called",
+        "holds a key",
+        "a key is shown",
+        "without being asked",
+    ),
+    "files changed by a command that only reads": ("changes ",),
+    "files that had to be refused and were not": ("is not refused",),
+    "files with a terminal escape in the output": ("an escape",),
+    "files on which a command hangs": ("hangs", "deaf", "more than a second"),
+    "files on which a command takes 2 s of CPU more than on the original": (" s of CPU",),
     "files with a traceback, or something unexpected": ("Traceback", "unexpected", "exit code", "process died"),
 }
-"""what must not be → the words by which the judge tells of it"""
+"""what must not happen → the words by which the judge reports it"""
 
 
 def prove() -> Iterator[Measurement]:
     seen = results()
     PAGE.write_text(page(seen))
     wrong = [one.case.title for one in seen if one.wrongs]
-    yield at_least(f"as they should be, of {len(seen)}", 1 - len(wrong) / len(seen), "", 1, "; ".join(wrong[:3]))
+    yield at_least(f"handled as declared, of {len(seen)}", 1 - len(wrong) / len(seen), "", 1, "; ".join(wrong[:3]))
     for what, marks in SHOWN.items():
         found = [one.case.title for one in seen if any(mark in wrong for wrong in one.wrongs for mark in marks)]
         yield at_most(what, len(found), "", 0, "; ".join(found[:3]))
 
 
 def page(seen: Sequence[Seen]) -> str:
-    lines = [
-        "# Strangers' files",
-        "",
-        "Each row is a study file as a stranger might send it, forged from an honest one by lot (`make prove ONLY=untrusted_files`). Every",
-        "command is run over it, with keys in the environment and a server listening that must never be called; so are the API where",
-        "there are simulations, and the app for a third of the files. *Told* is the first thing that is said of the file. A file is *ok*",
-        "where no key, call, write, escape, hang, traceback or unforeseen error came of it, and where it was refused if it must be. Files",
-        "with a million rows or 20 MB in one place may take their time, as an honest million does: there Ctrl+C must be heard within a second.",
-    ]
+    lines = [INTRODUCTION]
     for family in dict.fromkeys(one.case.family for one in seen):
-        lines += ["", f"## {family.capitalize()}", "", "| file | forged from | told | |", "| --- | --- | --- | --- |"]
+        lines += [
+            "",
+            f"## {family.capitalize()}",
+            "",
+            "| file | made from | message | result |",
+            "| --- | --- | --- | --- |",
+        ]
         lines += [_row(one) for one in seen if one.case.family == family]
     return "\n".join(lines) + "\n"
 
 
 def _row(seen: Seen) -> str:
-    told = seen.told.partition("s.db")[2].lstrip(" :") if "s.db" in seen.told else ""
+    message = seen.told.partition("s.db")[2].lstrip(" :") if "s.db" in seen.told else ""
     verdict = "ok" if not seen.wrongs else f"**{'; '.join(_together(seen.wrongs))[:160]}**"
-    return f"| {seen.case.name} | {seen.case.base} | {_cell(told)} | {_cell(verdict)} |"
+    return f"| {seen.case.name} | {seen.case.base} | {_cell(message)} | {_cell(verdict)} |"
 
 
 def _cell(text: str) -> str:

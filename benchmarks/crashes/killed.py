@@ -42,7 +42,9 @@ def prove_commands() -> Iterator[Measurement]:
             for fault in verdict.faults:
                 print(f"      {act.name}: {fault}", flush=True)
             note = f"{verdict.moments} moments over {verdict.seconds:.1f} s, {verdict.broken_off} before its end"
-            yield at_most(f"{act.name}: lost, by half, bought twice or left over", len(verdict.faults), "", 0, note)
+            yield at_most(
+                f"{act.name}: lost, incomplete, bought twice or left behind", len(verdict.faults), "", 0, note
+            )
 
 
 def killed(act: Act, made: Materials, moments: int) -> Verdict:
@@ -132,18 +134,21 @@ def prove_runs() -> Iterator[Measurement]:
         killed = kills(service)
         same = sum(kill.same_end for kill in killed)
         yield at_least(
-            f"kills after which the end state equals an undisturbed run's, {words}", same, f"of {MOMENTS}", MOMENTS
+            f"kills after which the results equal those of an uninterrupted run, {words}",
+            same,
+            f"of {MOMENTS}",
+            MOMENTS,
         )
-        yield at_most(f"calls bought again though their answer was kept, {words}", _sum(killed, "needless"), "", 0)
+        yield at_most(f"stored replies bought again, {words}", _sum(killed, "needless"), "", 0)
         ordered = _sum(killed, "ordered_again") + (0 if service == "live" else _sum(killed, "live_again"))
         if service == "auto":
             yield at_most(
-                "calls bought ÷ needed under kill -9, provider batches", 1 + ordered / (CALLS * MOMENTS), "", 1
+                "requests bought ÷ needed under kill -9, provider batches", 1 + ordered / (CALLS * MOMENTS), "", 1
             )
         else:
             most = max(kill.most_of_one_talk for kill in killed)
-            note = f"at most {max(kill.live_again for kill in killed)} of {CALLS} calls after one kill"
-            yield at_most("calls of one conversation in flight at a kill and bought again, live", most, "", 1, note)
+            note = f"at most {max(kill.live_again for kill in killed)} of {CALLS} requests after one kill"
+            yield at_most("requests of one conversation in flight at a kill and bought again, live", most, "", 1, note)
 
 
 def kills(service: str) -> list[Killed]:

@@ -125,7 +125,7 @@ def _verdict(world: str, key: Key, same: list[Claim], tables: int) -> Verdict:
 def prove_games() -> Iterator[Measurement]:
     yield from _worst_claims(WORLDS)
     for world in STEADY:
-        name = f"runs warned of drift where there is none: {world.name}, {world.talks} conversations"
+        name = f"runs warned of drift without any: {world.name}, {world.talks} conversations"
         yield at_most(name, warned_of_drift(world), "%", 2, f"{RUNS:,} runs")
     for world in STEADY[:3]:
         name = f"runs warned of a drift of 30 percentage points: {world.name}, {world.talks} conversations"
@@ -137,7 +137,7 @@ def prove_simulations() -> Iterator[Measurement]:
     for panel in (one for one in PANELS if one.reaction == 0.4 and one.entities >= 24):
         random = numpy.random.default_rng(3)
         told = [tally.over_the_run(SCALE) for tally in (first_batch(panel, random) for _ in range(RUNS))]
-        name = f"runs warned of drift where there is none: {panel.name}"
+        name = f"runs warned of drift without any: {panel.name}"
         yield at_most(name, per_cent(list(map(_warns, told))), "%", 2, f"{RUNS:,} runs")
 
 
@@ -169,7 +169,7 @@ def _worst(found: list[Verdict], bad: Sequence[float], what: str) -> tuple[Verdi
     """And a note: of how many, and how many of them other tables judged."""
     worst = found[bad.index(max(bad))]
     again = sum(one.tables > TABLES for one in found)
-    return worst, f"{worst.name}, {worst.tables:,} tables; {len(found)} {what}, {again} of them drawn again"
+    return worst, f"{worst.name}, {worst.tables:,} tables; {len(found)} {what}, {again} of them measured again"
 
 
 # -- drift -----------------------------------------------------------------------------------------------------

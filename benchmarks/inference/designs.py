@@ -209,7 +209,7 @@ NOTHING = [
     World("linked games, 5 % reveal, cells drawn alike, 5 × 1 game of 20", replicates=5, talks=20, games=1, rate=0.05, common=0.9),
     World("12 scenarios that repeat and differ", replicates=5, talks=48, scenarios=12, in_scenario=0.1),
     World("linked games over scenarios", replicates=8, talks=20, games=2, scenarios=10, in_scenario=0.1),
-    World("a level draws anew, 8 replicates", replicates=8, sets="secret_game.num_interactions"),
+    World("a level changes the schedule, 8 replicates", replicates=8, sets="secret_game.num_interactions"),
     World("accuracy, two levels, 6 replicates", replicates=6, rate=0.6, outcome=ACCURACY, run_spread=0.05),
     World("accuracy, 3 × 2 × 2, 8 replicates", LARGE, 8, rate=0.6, hypotheses=ASKED, outcome=ACCURACY, run_spread=0.05),
     *(

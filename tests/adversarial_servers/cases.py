@@ -1,4 +1,4 @@
-"""One table of hostile behaviours. A row says what the server does and what becomes of the calls that meet it.
+"""One table of adversarial behaviours. A row says what the server does and what becomes of the calls that meet it.
 
 One rule decides: a reply that is not an answer is missing, money is counted at what may have been charged, and no single odd
 value ends a run. `make prove ONLY=adversarial_servers` runs all rows; the suite runs the most telling ones.
@@ -247,7 +247,7 @@ def _servers() -> Iterable[Case]:
 
 BATCHED_REPLIES = {"openai": ("filtered", "empty", "cut", "no-choices"), "anthropic": ("refusal-silent", "empty")}
 LOSES_A_ROW = ("corrupt", "brackets", "id-missing", "body-null", "error-text")
-LOSES_NOTHING = ("odd-lines", "body-text", "and-errors", "strangers")
+LOSES_NOTHING = ("odd-lines", "body-text", "and-errors", "unknown-ids")
 LASTING = ("counts-text", "times-odd")
 """oddities that a batch may show at every poll and end all the same"""
 PASSING = ("status-missing", "null")

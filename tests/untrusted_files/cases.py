@@ -75,17 +75,17 @@ def _schema_cases() -> Iterator[Case]:
 
 BASES = {
     "outcome": "game",
-    "judgement": "talks",
+    "judgement": "simulation",
     "line": "mutation",
     "genome": "evolution",
     "finding": "evolution",
     "training_update": "mutation",
     "provider_batch": "ordered",
-    "prompt": "talks",
+    "prompt": "simulation",
     "problem": "evolution",
     "answer": "evolution",
-    "library_entity": "talks",
-    "library_type": "talks",
+    "library_entity": "simulation",
+    "library_type": "simulation",
     "library_agent": "game",
 }
 """the file that has rows of a table, or uses them; else the game"""
@@ -195,12 +195,12 @@ _ROWS: dict[str, tuple[str, Forge]] = {
     "units far apart": ("game", _sql(f"UPDATE unit SET id = {(1 << 32) + (1 << 31)}, sequence_number = {1 << 31} WHERE id = {(1 << 32) + 4}")),
     "a million waves": ("game", _million("wave", "batch_number, wave, calls, failed, cached, retried, seconds, transport", "1, x, 1, 0, 0, 0, 1.0, 'live'")),
     "waves of another world": ("game", _sql(f"UPDATE wave SET wave = {1 << 60} + wave; UPDATE call SET wave = {1 << 60} + wave")),
-    "a million units": ("talks", _million("unit", "id, batch_number, sequence_number, participants, status, sealed", "4294967296 + x, 1, x, '[\"Ada\"]', 'completed', 0")),
+    "a million units": ("simulation", _million("unit", "id, batch_number, sequence_number, participants, status, sealed", "4294967296 + x, 1, x, '[\"Ada\"]', 'completed', 0")),
     "twenty thousand batches": ("game", _sql(
         "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) INSERT INTO batch SELECT x, 'b' || x, kind, name, description, status, reason, paused, seed, simulated, imported, config, version, host, created_at, finished_at, stop_code, study_id, replicate, origin, headline FROM batch, n;"
         "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) INSERT INTO progress SELECT x, units_total, units_completed, units_failed, calls, bought, cached, replayed, retried, failed, input_tokens, output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, heartbeat, heartbeat_at, in_flight, limits, in_flight_usd, reasoning_tokens, cut, unusable, usage_missing FROM progress, n")),
     "two hundred thousand messages in one talk": ("game", _million("call", "unit_id, step, wave, turn, speaker, model, key, status, text, input_tokens, output_tokens, seconds, source, attempts, at", "4294967297, 't' || x, x, x, 'Ada', 'simulated:x', x'00', 'answered', 'word', 1, 1, 1.0, 'live', 1, 1.0", 200_000)),
-    "two hundred thousand entities": ("talks", _million("library_entity", "id, name, description, attributes, created_at", "'e' || x, 'x', '', '{}', 1.0", 200_000)),
+    "two hundred thousand entities": ("simulation", _million("library_entity", "id, name, description, attributes, created_at", "'e' || x, 'x', '', '{}', 1.0", 200_000)),
     "a name of 20 MB": ("game", _sql(f"UPDATE batch SET name = {LONG}, description = {LONG}")),
     "messages of 20 MB": ("game", _sql(f"UPDATE call SET text = {LONG} WHERE id < 4")),
     "a million participants": ("game", _sql("UPDATE unit SET participants = (WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT json_group_array('p' || x) FROM n) WHERE id = 4294967297")),
@@ -208,14 +208,14 @@ _ROWS: dict[str, tuple[str, Forge]] = {
     "limits of another shape": ("paused", _sql("UPDATE progress SET limits = '{\"providers\": [\"x\"]}', heartbeat_at = 1e12; UPDATE batch SET host = 'elsewhere'")),
     "details that are none": ("mutation", _sql("UPDATE unit SET details = '\"x\"'")),
     "a deep config": ("game", _config("[" * 1_000_000)),
-    "a config with keys twice": ("talks", _config(_DOUBLED)),
+    "a config with keys twice": ("simulation", _config(_DOUBLED)),
     "a config of another kind": ("game", _sql("UPDATE batch SET kind = 'evolution'")),
     "a kind with an escape": ("game", _sql("UPDATE batch SET kind = char(27) || '[2J'")),
     "agents of another shape": ("game", _set("agents", value=[1, None, "x"])),
     "a billion conversations": ("game", _set("secret_game", "num_interactions", value=10**9)),
     "a billion steps": ("mutation", _set("mutation", "num_env_steps", value=10**9)),
     "settings that are words": ("game", _set("service", value={"name": "live", "max_concurrent": "many", "timeout": []})),
-    "files of the user in the config": ("talks", _set("simulation", "context_file", value="/etc/passwd")),
+    "files of the user in the config": ("simulation", _set("simulation", "context_file", value="/etc/passwd")),
     "problems of the user's files": ("evolution", _set("evolution", "problems", value="/etc/passwd")),
     "orders of another shape": ("ordered", _sql("UPDATE provider_batch SET calls = '{\"x\": 1}', state = 'created'")),
     "moments that never come": ("ordered", _sql("UPDATE provider_batch SET created_at = 9e999, polled_at = -9e999; UPDATE call SET at = CASE WHEN id % 2 THEN 9e999 ELSE -9e999 END")),
@@ -224,7 +224,7 @@ _ROWS: dict[str, tuple[str, Forge]] = {
     "findings of another shape": ("evolution", _sql("UPDATE finding SET content = '[1, 2]'")),
     "outcomes without a talk": ("game", _sql("DELETE FROM unit; DELETE FROM call")),
     "spans off the text": ("mutation", _sql("UPDATE line SET start = -9223372036854775807, length = 9223372036854775807, thought_start = -1")),
-    "a library of another shape": ("talks", _sql("INSERT INTO library_entity VALUES ('e1', 'x', 'human', '', '[1]', 1.0); INSERT INTO library_agent VALUES ('a1', 'x', '\"x\"', 1.0); INSERT INTO library_type VALUES ('human', '[]', 1.0)")),
+    "a library of another shape": ("simulation", _sql("INSERT INTO library_entity VALUES ('e1', 'x', 'human', '', '[1]', 1.0); INSERT INTO library_agent VALUES ('a1', 'x', '\"x\"', 1.0); INSERT INTO library_type VALUES ('human', '[]', 1.0)")),
     "an origin that is none": ("game", _sql("UPDATE batch SET origin = 'x', study_id = '../x', replicate = -1")),
 }  # fmt: skip
 
@@ -330,9 +330,9 @@ def _limits(arguments: dict[str, str]) -> Forge:
 _SERVER = _asks(base_url="SERVER/v1")
 _TRUST: dict[str, tuple[str, Forge]] = {
     "a base_url of its own": ("game", _SERVER),
-    "a base_url of its own, in a panel": ("talks", _SERVER),
+    "a base_url of its own, in a panel": ("simulation", _SERVER),
     "a base_url, forged as this machine's": ("game", _and(_SERVER, _here)),
-    "a base_url, queued": ("talks", _and(_SERVER, _queued)),
+    "a base_url, queued": ("simulation", _and(_SERVER, _queued)),
     "hosts of its own": ("game", _asks(name="ollama", hosts=["SERVER"])),
     "a key of another name": ("game", _asks(name="lab", like="openai", base_url="SERVER/v1", api_key_env="ANTHROPIC_API_KEY")),
     "a home of the user as a key": ("game", _asks(name="lab", like="openai", base_url="SERVER/v1", api_key_env="HOME")),

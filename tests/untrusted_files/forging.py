@@ -78,7 +78,7 @@ def _ordered(path: Path) -> None:
 
 MAKERS: dict[str, Callable[[Path], None]] = {
     "game": _run(GAME),
-    "talks": _run(TALKS),
+    "simulation": _run(TALKS),
     "evolution": _run(STUDIES["evolution"]),
     "mutation": _run(MUTATION),
     "several": _run(TALKS, GAME),

@@ -24,7 +24,7 @@ SAMPLE = {
 @pytest.mark.timeout(600)
 def test_a_strangers_file_gets_nothing_and_is_told_of_in_words(tmp_path: Path) -> None:
     """All in one test: the honest files, and the process that commands are forked from, are made once."""
-    with staged(tmp_path, ("game", "talks")) as stage:
+    with staged(tmp_path, ("game", "simulation")) as stage:
         seen = [stage.play(case, STEPS, seconds=30.0) for case in CASES if case.title in SAMPLE]
     assert len(seen) == len(SAMPLE)
     assert {one.case.title: one.wrongs for one in seen if one.wrongs} == {}

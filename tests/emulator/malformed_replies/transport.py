@@ -300,7 +300,7 @@ def _and_errors(lines: list[bytes]) -> list[bytes]:
     return [*errors[:half], *lines, *errors[half:]]
 
 
-def _strangers(lines: list[bytes]) -> list[bytes]:
+def _unknown_ids(lines: list[bytes]) -> list[bytes]:
     rows = [json.loads(line) for line in lines]
     strange = [json.dumps({**row, "custom_id": f"nobody-{at}"}).encode() for at, row in enumerate(rows)]
     return [*strange, *lines]
@@ -330,5 +330,5 @@ ROWS: dict[str, Callable[[bytes], bytes]] = {
     "bom": lambda content: b"\xef\xbb\xbf" + content,
     "body-text": _rows(_body_as_text),
     "and-errors": _lines(_and_errors),
-    "strangers": _lines(_strangers),
+    "unknown-ids": _lines(_unknown_ids),
 }

@@ -44,7 +44,7 @@ POINTS = (
     KillPoint("inside create: it arrives after the crash", at="create:before"),
     KillPoint("inside create: it arrives while the resumed run searches", at="create:before", late="list:after"),
     KillPoint(
-        "inside create: it arrives after the resumed run has ordered anew",
+        "inside create: it arrives after the resumed run has created another",
         at="create:before",
         late="upload:after",
         providers=("openai",),
