@@ -124,7 +124,7 @@ STEPS: dict[str, Step] = {
     "watch": watch,
     "results": panel("secret_game", "panel-statistics"),
     "plots": panel("secret_game", "panel-plots"),
-    "talks": search,
+    "search": search,
     "evolution": panel("evolution", "panel-plots"),
     "family": panel("evolution", "panel-family"),
     "mutation": panel("mutation", "panel-plots"),
@@ -190,8 +190,14 @@ KINDS = {
 }
 INTRODUCTION = """# Gallery
 
-Every config of `examples/`, each of which runs offline in seconds as it stands (`tidepool examples NAME` copies one out), and one screen of what came out: Results in the app, which `tidepool --db gallery.db` opens.
-All answers here are simulated. `make screenshots` makes this page and its pictures anew.
+You can run every example offline in seconds. Copy one to your folder by the name in its heading:
+
+```sh
+tidepool examples simulation
+tidepool run simulation.toml
+```
+
+Each picture shows its Results in the app. All replies are simulated. `make screenshots` makes this page and its pictures.
 """
 
 
@@ -204,14 +210,14 @@ def examples() -> dict[str, list[Path]]:
 
 
 def about(path: Path) -> str:
-    """What an example says of itself: the comment that it begins with, without the command that stands below it anyway."""
+    """What an example says of itself: the comment that it begins with, without the command."""
     lines = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             break
         lines.append(line.removeprefix("#").strip())
     text = " ".join(line for line in lines if not line.startswith("tidepool "))
-    return re.sub(rf"\s*`tidepool --run examples/{path.name}`(?: runs offline)?\.?", "", text).strip()
+    return re.sub(rf"\s*`tidepool (?:--)?run examples/{path.name}`(?: runs offline)?\.?", "", text).strip()
 
 
 def page() -> str:
@@ -221,8 +227,7 @@ def page() -> str:
         for path in paths:
             name = load_config(path).batch.name
             parts.append(
-                f"\n### {name}\n\n{about(path)}\n\n```sh\ntidepool --db gallery.db --run examples/{path.name}\n```\n\n"
-                f"![{name}](pictures/gallery/{path.stem}.svg)\n"
+                f"\n### {name} (`{path.stem}`)\n\n{about(path)}\n\n![{name}](pictures/gallery/{path.stem}.svg)\n"
             )
     return "".join(parts)
 
@@ -237,7 +242,7 @@ async def picture(example: Path, folder: Path) -> str:
     try:
         async with app.run_test(size=GALLERY_SIZE) as pilot:
             await _open(app, pilot, -number if config.design else number, panel)
-            svg = app.export_screenshot(title=f"tidepool --run examples/{example.name}", simplify=True)
+            svg = app.export_screenshot(title=f"tidepool run examples/{example.name}", simplify=True)
     finally:
         app.shut_down()
     return slim(svg, example.stem.replace("_", "-"))
