@@ -190,14 +190,14 @@ KINDS = {
 }
 INTRODUCTION = """# Gallery
 
-You can run every example offline in seconds. Copy one to your folder by the name in its heading:
+Copy an example by the name in its heading. Each runs offline in seconds, and you can change it:
 
 ```sh
 tidepool examples simulation
 tidepool run simulation.toml
 ```
 
-Each picture shows its Results in the app. All replies are simulated. `make screenshots` makes this page and its pictures.
+The pictures show Results in the app, with simulated replies. `make screenshots` makes this page.
 """
 
 
@@ -227,7 +227,7 @@ def page() -> str:
         for path in paths:
             name = load_config(path).batch.name
             parts.append(
-                f"\n### {name} (`{path.stem}`)\n\n{about(path)}\n\n![{name}](pictures/gallery/{path.stem}.svg)\n"
+                f"\n### {name} (`{path.stem}`)\n\n{about(path)}\n\n![Results](pictures/gallery/{path.stem}.svg)\n"
             )
     return "".join(parts)
 
