@@ -128,7 +128,7 @@ STEPS: dict[str, Step] = {
     "watch": watch,
     "results": panel("secret_game", "panel-statistics"),
     "plots": panel("secret_game", "panel-plots"),
-    "talks": search,
+    "search": search,
     "evolution": panel("evolution", "panel-plots"),
     "family": panel("evolution", "panel-family"),
     "mutation": panel("mutation", "panel-plots"),
@@ -206,10 +206,14 @@ KINDS = {
 }
 INTRODUCTION = """# Gallery
 
-This page shows every config of `examples/` with one screen of its results. Each runs offline in seconds. To copy one, use
-`tidepool examples NAME`. To browse the results of the commands below in the app, open the file with `tidepool gallery.db`.
+Copy an example by the name in its heading. Each runs offline in seconds, and you can change it:
 
-All replies here are simulated. `make screenshots` writes this page and its pictures.
+```sh
+tidepool examples simulation
+tidepool run simulation.toml
+```
+
+The pictures show Results in the app, with simulated replies. `make screenshots` makes this page.
 """
 
 
@@ -238,8 +242,7 @@ def page() -> str:
         for path in paths:
             name = load_config(path).batch.name
             parts.append(
-                f"\n### {name}\n\n{about(path)}\n\n```sh\ntidepool --db gallery.db run examples/{path.name}\n```\n\n"
-                f"![{name}](pictures/gallery/{path.stem}.svg)\n"
+                f"\n### {name} (`{path.stem}`)\n\n{about(path)}\n\n![Results](pictures/gallery/{path.stem}.svg)\n"
             )
     return "".join(parts)
 
