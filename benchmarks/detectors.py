@@ -113,8 +113,9 @@ def _table(counts: Counts) -> Iterator[str]:
             continue
         yield f"| {title} | cases | {certain} | 95 % interval | {either} |"
         yield "| --- | --- | --- | --- | --- |"
-        for category, count in [*rows, ("**all**", total(counts, label))]:
-            yield _row(category.removeprefix("u_").replace("_", " "), count)
+        for category, count in rows:
+            yield _row(f"`{category.removeprefix('u_')}`", count)
+        yield _row("**all**", total(counts, label))
         yield ""
 
 
