@@ -202,5 +202,7 @@ def branch_in(connection: sqlite3.Connection, batch_number: int) -> Branch:
     except (ValueError, TypeError, KeyError, RecursionError):
         talks = []
     if origin is None or {talk.number for talk in talks} != set(origin.conversations):
-        raise FileError("What this branch goes on from cannot be read: its file was changed, or is damaged.")
+        raise FileError(
+            "The conversations that this branch continues cannot be read: the file was changed or is damaged."
+        )
     return Branch(origin, talks, earlier)

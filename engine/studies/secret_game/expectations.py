@@ -38,7 +38,7 @@ def planned(config: FrozenConfig) -> PlannedBatch:
     scenarios = min(len(settings.scenarios), schedule.total_rounds)
     repeated = scenarios if 1 < scenarios < schedule.total else 0
     return PlannedBatch(
-        counted="talks",
+        counted="conversations",
         outcomes=_numbers(schedule),
         sizes=_sizes(schedule, linked=linked),
         rivals=tuple(_rivals(schedule, games if linked else 0, repeated and len(settings.scenarios))),
@@ -163,7 +163,7 @@ def game_rounds(schedule: Schedule, of_agents: bool) -> int:
 
 
 class WatchedGame:
-    noun = "talks"
+    noun = "conversations"
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class Simulation(Study):
         own = PlannedValues(settings.num_simulations * size / len(names))
         whole = PlannedValues(settings.num_simulations, size)
         return PlannedBatch(
-            counted="talks",
+            counted="conversations",
             outcomes={RATING: whole, **{f"{RATING} of {name}": own for name in names}},
             sizes={"simulation.num_simulations": settings.num_simulations},
             entities=len(names),

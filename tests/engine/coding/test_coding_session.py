@@ -175,7 +175,7 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
     session = CodingSession(path, "last", "ann")
     file = tmp_path / "sample.csv"
     assert write_sample(session, file) == 12
-    with pytest.raises(UsageError, match="is there already, and codes in it would be lost"):
+    with pytest.raises(UsageError, match="already exists, and its codes would be lost"):
         write_sample(session, file)
     found = table(file)
     assert {row["code"] for row in found} == {""}, "not the codes of others"
@@ -204,10 +204,10 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda text, key: text.replace(key, "feedfeedfeed"), "line 2: 'feedfeedfeed' is no key"),
-        (lambda text, key: text.replace(f"{key},no", f"{key},perhaps"), "line 2: 'perhaps' is no code"),
-        (lambda text, key: text + f"{key},yes\n", "line 6: the key .* stood in line 2"),
-        (lambda text, key: text + f"{key},no\n", "stood in line 2"),
+        (lambda text, key: text.replace(key, "feedfeedfeed"), "line 2: 'feedfeedfeed' is not a key"),
+        (lambda text, key: text.replace(f"{key},no", f"{key},perhaps"), "line 2: 'perhaps' is not a code"),
+        (lambda text, key: text + f"{key},yes\n", "line 6: the key .* is already in line 2"),
+        (lambda text, key: text + f"{key},no\n", "is already in line 2"),
         (lambda text, key: text.replace("key,", "kee,"), "one column 'key'"),
         (lambda text, key: text.replace("key,code", "key,code,code"), "one column 'code'"),
         (lambda text, key: "", "one column 'key'"),
