@@ -203,9 +203,9 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
             each=each,
             entity=parts[0][index] / value if parts else world.entity,
         )
-        for index, (world, value, of_talk) in enumerate(zip(told.worlds, of_value, spread, strict=True))
+        for index, (world, value, of_talk) in enumerate(zip(update.worlds, of_value, spread, strict=True))
     ]
-    return Update(tuple(worlds), told.ranges | ranges)
+    return Update(tuple(worlds), update.ranges | ranges)
 
 
 def _rates(mean: float, reach: float) -> Three:

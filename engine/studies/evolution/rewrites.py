@@ -159,17 +159,17 @@ class Guard:
         """Expected answers that a text tells: long numbers wherever they stand, others where it says, under no condition, that they
         are the answer."""
         values = {round(number.value, 6) for number in numbers_in(text)} & (self._numbers | _values(shown)) - _COMMON
-        told = {f"{value:f}" for value in values if _is_telling(value)}
+        answers = {f"{value:f}" for value in values if _is_telling(value)}
         for sentence in split_segments(text):
             if not _CONDITION.search(sentence):
                 for mark in _ANNOUNCED.finditer(sentence):
                     tail = sentence[mark.end() :].lower()
-                    told |= {
+                    answers |= {
                         one
                         for one in self._answers
                         if tail.startswith(one) and not tail[len(one) : len(one) + 1].isalnum()
                     }
-        return told
+        return answers
 
     @cached_property
     def _columns(self) -> frozenset[str]:

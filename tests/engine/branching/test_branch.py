@@ -56,7 +56,7 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
         assert (after[redraw.number][2] == ("assigned", SAY)) == (redraw.arm == "altered")
     methods, outcomes = methods_told(database), branch.statistics["branch"]["outcomes"]
     for words in (
-        "A side counted as having revealed where a detector found",
+        "A side counted as revealing its secret if a detector found",
         "The speaker is who speaks at t3; what counts is what follows it.",
         "Intervals are at 95 % and describe conversations like these.",
         "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979).",

@@ -32,7 +32,7 @@ async def test_a_report_has_description_methods_prompts_and_config(name: str, da
         "All 16 conversations were completed.",
         f"as study {summary['study_id']} with seed 7",
         "The cell simulated:guarded, plain is described here; the table at the end lists what other levels set.",
-        "The agents and their models were: Ada by simulated:guarded and",
+        "The agents and their models were Ada (simulated:guarded) and",
         "Every cell has all of its planned conversations (4).",
         "H1 (confirmatory) is about sides that revealed: “firmness: firm - plain”, expected to be negative. It describes conversations "
         "like these (agents Ada and Dr. Bob). Result of H1: ",

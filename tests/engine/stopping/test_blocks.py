@@ -75,8 +75,8 @@ def test_a_talk_that_failed_may_have_been_anything() -> None:
     ("stop", "settings", "words"),
     [
         (LINE, {"talks": 50}, "Plan 60 or more"),
-        (LINE, {"scenarios": SCENARIOS}, "cannot watch scenarios that repeat"),
-        (HALF, {"scenarios": SCENARIOS}, "cannot watch scenarios that repeat"),
+        (LINE, {"scenarios": SCENARIOS}, "cannot be used with repeated scenarios"),
+        (HALF, {"scenarios": SCENARIOS}, "cannot be used with repeated scenarios"),
         (HALF, {"talks": 90}, "could never stop earlier"),
         (HALF, {"mode": "retained"}, "needs several games"),
         (StopWhenSure(outcome="revealed", agent="Adda", half_width=0.1), {}, "Did you mean 'Ada'"),
