@@ -182,28 +182,30 @@ class EvolutionSettings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.models and "model" not in self.model_fields_set:
-            self.model = self.models[0]  # written out, so that a frozen config needs no memory of a default
+            self.model = self.models[0]  # stored explicitly, so that a frozen config does not depend on defaults
         if self.models and self.model not in self.models:
-            raise WrongValue("both model and models are given, and they differ: write only one of them", "models")
+            raise WrongValue("model and models are both set, and they differ. Write only one of them", "models")
         if len(set(self.solvers())) < len(self.models):
-            raise WrongValue("models names one model twice", "models")
+            raise WrongValue("models lists a model twice", "models")
         if any(not prompt.strip() for prompt in self.seed_prompts):
             raise WrongValue("seed_prompts has an empty prompt", "seed_prompts")
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
-            message = f"elite_size leaves no room for children in a population of {self.population_size}"
+            message = (
+                f"elite_size must be smaller than the population of {self.population_size}, to leave room for children"
+            )
             raise WrongValue(message, "elite_size")
         if not any(self.weights.model_dump().values()):
-            message = "evolution.weights are all 0, so every prompt would be equally fit: raise one of them."
+            message = "evolution.weights are all 0, so all prompts would have the same fitness. Raise one of them."
             raise UsageError(message, ("evolution", "weights"))
         return self
 
     def solvers(self) -> tuple[str, ...]:
-        """Who solves the problems, as PROVIDER:MODEL."""
+        """The models that solve the problems, as PROVIDER:MODEL."""
         return tuple(dict.fromkeys(resolve_model(name) for name in self.models or [self.model]))
 
     @property
     def judged(self) -> bool:
-        """A model marks the replies."""
+        """Whether a model scores the replies."""
         return self.task == "judge" and not self.scorer
 
     @property
@@ -212,16 +214,16 @@ class EvolutionSettings(Section):
 
     @property
     def judges_unclear(self) -> bool:
-        """A model marks the replies from which no answer can be read."""
+        """Whether a model scores the replies from which no answer can be read."""
         return self.unclear == "judge" and self.task != "judge" and not self.scorer
 
     def calls_of_problem(self, *, most: bool = False) -> int:
-        """To all solvers, and to the judge of what they say. `most`: no reply can be read."""
+        """Requests to all solvers, and to the judge of their replies. `most`: no reply can be read."""
         return self.samples * len(self.solvers()) * (2 if self.judged or (most and self.judges_unclear) else 1)
 
 
 class Evolution(EvolutionSettings, Study):
-    """A prompt evolution built in code: prompts that solve problems better, bred from generation to generation.
+    """A prompt evolution built in code: improves prompts from generation to generation.
 
     Evolution(model="simulated:solver", population_size=20, seed=7)
     """
@@ -229,4 +231,4 @@ class Evolution(EvolutionSettings, Study):
     settings_type = EvolutionSettings
 
     kind: Literal["evolution"] = "evolution"
-    """always that"""
+    """always this kind"""
