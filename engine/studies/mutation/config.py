@@ -106,7 +106,7 @@ class MutationSettings(Section):
     @classmethod
     def _several(cls, operators: list[str]) -> list[str]:
         if len(operators) < 2 or len(set(operators)) < len(operators):
-            raise ValueError("name at least two operators, and each once")
+            raise ValueError("list at least two operators, each once")
         return operators
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ class MutationSettings(Section):
         if self.encoder != HASHING:
             self._check_encoder()
         if self.num_mini_batch > self.num_processes * self.num_steps:
-            message = "num_mini_batch is more than num_processes × num_steps, the steps of an update"
+            message = "num_mini_batch must not exceed num_processes × num_steps, the steps of an update"
             raise WrongValue(message, "num_mini_batch")
         return self
 
@@ -124,15 +124,15 @@ class MutationSettings(Section):
         except UsageError as error:
             raise WrongValue(str(error), "encoder") from None
         if provider in KNOWN_ENDPOINTS and KNOWN_ENDPOINTS[provider].like == "anthropic":
-            raise WrongValue(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…", "encoder")
+            raise WrongValue(f"{provider} has no embeddings. Set encoder to {HASHING}, ollama:… or openai:…", "encoder")
 
     @property
     def has_file_contents(self) -> bool:
-        """Whether what its files hold is in the config itself."""
+        """Whether the contents of its files are in the config itself."""
         return bool(self.query_list) and (not self.policy or bool(self.policy_content))
 
     def stated_baselines(self) -> list[str]:
-        """Learners beside the chosen one; none beside a policy that is only evaluated."""
+        """Learners that run besides the chosen one; empty if a policy is only evaluated."""
         if self.policy or self.policy_content:
             return []
         simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": []}[self.learner]
@@ -141,7 +141,7 @@ class MutationSettings(Section):
 
 
 class Mutation(MutationSettings, Study):
-    """A query mutation built in code: a policy learns which rewriting of a query gets the better answer.
+    """A query mutation built in code: a policy learns which rewriting of a query improves the answer.
 
     Mutation(target="ollama:llama3.2", learner="bandit")
     """
@@ -149,4 +149,4 @@ class Mutation(MutationSettings, Study):
     settings_type = MutationSettings
 
     kind: Literal["mutation"] = "mutation"
-    """always that"""
+    """always this kind"""

@@ -29,7 +29,7 @@ class Judge(Section):
     @classmethod
     def _rising(cls, scale: list[float]) -> list[float]:
         if len(scale) != 2 or not -1e6 < scale[0] < scale[1] < 1e6:
-            raise ValueError("give it as [lowest, highest], such as [1, 5]")
+            raise ValueError("must be [lowest, highest], such as [1, 5]")
         return scale
 
 
@@ -79,20 +79,20 @@ class SimulationSettings(Section):
     @model_validator(mode="after")
     def _one_context(self) -> Self:
         if self.context_file and self.context:
-            raise WrongValue("give context or context_file, not both", "context_file")
+            raise WrongValue("set context or context_file, not both", "context_file")
         return self
 
     @model_validator(mode="after")
     def _not_too_long(self) -> Self:
         messages = self.interaction_size * self.n_turns * self.simulation_rounds
         if messages > ceilings.WAVES:
-            message = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages of each simulation"
-            raise WrongValue(f"{message}, and {ceilings.WAVES:,} are the most", "n_turns")
+            message = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages per simulation"
+            raise WrongValue(f"{message}, but at most {ceilings.WAVES:,} are allowed", "n_turns")
         return self
 
 
 class Simulation(SimulationSettings, Study):
-    """Talks of described people, built in code.
+    """Conversations of described people, built in code.
 
     Simulation(entities=[Entity("Ada"), …], context="A panel on climate policy", num_simulations=20)
     """
@@ -100,7 +100,7 @@ class Simulation(SimulationSettings, Study):
     settings_type = SimulationSettings
 
     kind: Literal["simulation"] = "simulation"
-    """always that"""
+    """always this kind"""
     entities: Sequence[Entity] = ()
     """who takes part"""
 
