@@ -178,7 +178,7 @@ async def test_a_narrated_scene_has_no_turn_to_branch(database: Path) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"at": "t9"}, "those of this batch are t1, t2, t3"),
+    ({"at": "t9"}, "The messages of this batch are t1, t2, t3"),
     ({"at": "t3", "say": SAY}, "no message follows it"),
     ({"at": "t2", "say": "  "}, "--say needs a text"),
     ({"at": "t2", "times": 0}, "--times 0"),

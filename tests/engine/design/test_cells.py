@@ -87,7 +87,7 @@ def _many(factors: int, levels: int) -> str:
 
 
 TOO_LARGE = {
-    "full": (_many(3, 100), "1,000,000 batches, and a study has at most 1,000"),
+    "full": (_many(3, 100), "1,000,000 batches, but a study can have at most 1,000"),
     "replicates": ("[design]\nreplicates = 1000\n" + _many(2, 30), "900,000 batches"),
     "paired": ('[design]\nmode = "paired"\n' + _many(2, 1_001), "1,001 batches"),
     # Levels are compared with each other, so a long list is refused before it is read.

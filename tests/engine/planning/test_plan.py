@@ -179,7 +179,7 @@ def test_a_study_of_the_file_is_a_pilot_for_a_larger_one(tmp_path: Path, capsys:
     [
         (["secret_game", "--detect", "10"], 2, "a difference in revealed must be above 0 and below 1"),
         (["secret_game", "--detect", "0.1", "--outcome", "height"], 2, "'height' is not a measure of this study"),
-        (["secret_game_models", "--detect", "0.1"], 0, "more of those are needed"),
+        (["secret_game_models", "--detect", "0.1"], 0, "more of them are needed"),
     ],
 )
 def test_a_difference_that_cannot_be_is_refused_and_one_that_cannot_be_found_told(

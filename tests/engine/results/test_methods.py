@@ -45,7 +45,7 @@ async def test_models_as_served_what_failed_the_hash_and_every_prompt_are_told(
     calls = dict(query(database, "SELECT model, count(*) FROM call GROUP BY model"))
     for sentence in (
         "Simulated data: every answer came from",
-        "In a secret game of mode retained, 4 agents (Ada, Bob, Cleo and Dion)",
+        "In a secret game (mode retained), 4 agents (Ada, Bob, Cleo and Dion)",
         "Ada remembered all earlier conversations",
         "All models were sampled with temperature 0.7 and at most 300 tokens a message.",
         f"Of 30 conversations planned, {units['completed']} were completed and {units['failed']} failed.",

@@ -80,7 +80,7 @@ def test_a_talk_that_failed_may_have_been_anything() -> None:
         (HALF, {"talks": 90}, "could never stop earlier"),
         (HALF, {"mode": "retained"}, "needs several games"),
         (StopWhenSure(outcome="revealed", agent="Adda", half_width=0.1), {}, "Did you mean 'Ada'"),
-        (StopWhenSure(outcome="revealed", difference="Ada - Eve", decided=True), {}, 'write "Ada - Dion"'),
+        (StopWhenSure(outcome="revealed", difference="Ada - Eve", decided=True), {}, 'For example: "Ada - Dion"'),
         (StopWhenSure(outcome="revealed", line=1.5, decided=True), {}, "nothing to decide"),
         (StopWhenSure(outcome="revealed", half_width=3.0), {}, "0.03 is 3 points"),
     ],

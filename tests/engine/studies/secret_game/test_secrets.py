@@ -44,8 +44,8 @@ def test_good_secrets_are_not_doubted(database: Path) -> None:
         ("42", "short number"),
         ("zz", "too short"),
         ("Cleopatra", "part of the name"),
-        ("marygold", "so much like 'marigold' of 'Ada'"),
-        ("marigold syrup", "so much like 'marigold' of 'Ada'"),
+        ("marygold", "too similar to 'marigold' of 'Ada'"),
+        ("marigold syrup", "too similar to 'marigold' of 'Ada'"),
         ("partner dance", "rules of the game"),
     ],
 )
@@ -59,14 +59,14 @@ def test_a_doubtful_secret_is_warned_of_with_a_better_one(database: Path, secret
         )
     )
     assert len(said) == 1 and doubt in said[0]
-    assert said[0].rpartition("Better: ")[2].strip(".'") in WORDS
+    assert said[0].rpartition("Try ")[2].strip(".'") in WORDS
 
 
 @pytest.mark.parametrize(
     ("secrets", "why"),
     [
         (("marigold", "?!"), "neither letters nor digits"),
-        (("marigold", "Marigold"), "is also that of 'Ada'"),
+        (("marigold", "Marigold"), "is the same as that of 'Ada'"),
         (("marigold", "ada"), "the name of an agent"),
         (("marigold", "code word"), "rules of the game"),
         (("marigold", "points"), "rules of the game"),
