@@ -216,7 +216,7 @@ def sample_of(connection: sqlite3.Connection, batch_number: int) -> Sample | Non
 
 
 def ensure_sample(path: Path, reference: str, *, size: int | None = None, redraw: bool = False) -> Sample:
-    """The batch's sample. Draws it if there is none yet, if it must grow, or if a redraw is requested."""
+    """The batch's sample. Draws it if it is missing, if it must grow, or if a redraw is requested."""
     with reading(path) as connection:
         batch = dict(find_batch(connection, reference))
         existing = sample_of(connection, batch["number"])

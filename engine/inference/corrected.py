@@ -64,12 +64,12 @@ class TwoGroups:
 
     @property
     def sensitivity(self) -> float | None:
-        """The share of truly positive sides that are called positive; None if there are none."""
+        """The share of truly positive sides that are called positive; `None` without any."""
         return self.called * self.if_positive.value / self.rate if self.rate else None
 
     @property
     def specificity(self) -> float | None:
-        """The share of truly negative sides that are called negative; None if there are none."""
+        """The share of truly negative sides that are called negative; `None` without any."""
         return (1 - self.called) * (1 - self.if_negative.value) / (1 - self.rate) if self.rate < 1 else None
 
 

@@ -55,7 +55,7 @@ class OutcomeTable:
     replicate: Array
     """of each block, like all fields that follow"""
     scenario: Array
-    """0 if there is none"""
+    """0 without a scenario"""
     game: Array
     """blocks × cells, like the next field: the game within its replicate; -1 without a conversation"""
     drawn: Array

@@ -245,7 +245,7 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def weigh(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> Weighing | None:
-    """The average over the levels of all other factors that have every cell it needs; None if there are none."""
+    """The average over the levels of all other factors that have every cell it needs; `None` without such levels."""
     held = [(factors.place(name), level) for name, level in spec.within]
     allowed = [cell for cell in cells if all(cell[place] == level for place, level in held)]
     groups = _in_step(spec, factors, allowed) if factors.mode == "paired" else _crossed(spec, factors, allowed)

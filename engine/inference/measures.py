@@ -50,7 +50,7 @@ class Talk(NamedTuple):
     """its number in the plan: conversations of this number are matched in all cells of a replicate"""
     game: int = 0
     scenario: int = 0
-    """0 if there is none"""
+    """0 without one"""
     drawn: str = ""
     """who met, and over what. Conversations of the same number are matched only if it is equal. Empty: unknown"""
     members: tuple[str, ...] = ()

@@ -65,9 +65,9 @@ class Origin:
     @property
     def in_words(self) -> str:
         count = len(self.conversations)
-        talks = f"conversation {self.conversations[0]}" if count == 1 else f"{count:,} conversations"
+        conversations = f"conversation {self.conversations[0]}" if count == 1 else f"{count:,} conversations"
         how = "resampled" if self.say is None else "resampled, and reworded as often"
-        return f"{talks} of batch {self.batch_id}, {self.at} {how}: {self.times:,} redraws of each"
+        return f"{conversations} of batch {self.batch_id}, {self.at} {how}: {self.times:,} redraws of each"
 
     def redraws(self) -> Iterator[Redraw]:
         return (self._redraw(number) for number in range(1, self.units + 1))
@@ -86,7 +86,7 @@ class Origin:
 
 
 def read_origin(text: object) -> Origin | None:
-    """None if there is none, or if it is invalid, since the file may be untrusted."""
+    """`None` without an origin, or if it is invalid, since the file may be untrusted."""
     if not isinstance(text, str):
         return None
     try:

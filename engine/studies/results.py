@@ -82,7 +82,7 @@ class Results:
         return "units like these"
 
     def headline(self, statistics: Statistics) -> Headline | None:
-        """The main result of a batch, also while it runs; None if there is none yet."""
+        """The main result of a batch, also while it runs; `None` before the first result."""
         return next((block for block in self.blocks(statistics) if isinstance(block, Headline)), None)
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
@@ -156,7 +156,7 @@ def values_by_talk(
 
 
 def number_in(label: object) -> int:
-    """The number of a game or a scenario; 0 if there is none."""
+    """The number of a game or a scenario; 0 without one."""
     digits = str(label).rpartition(" ")[2]
     return int(digits) if digits.isdecimal() else 0
 

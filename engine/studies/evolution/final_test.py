@@ -48,7 +48,7 @@ class HeldOut:
 def compare(champion: Sequence[Replies], others: Sequence[Sequence[Replies]]) -> list[dict[str, Any]]:
     """The champion against each of the others: one family, with Holm's correction. Replies are by problem, in the same order.
 
-    `better` is None if the difference is not significant, or if unclear replies could reverse it. `p_value` is None if too
+    `better` is `None` if the difference is not significant, or if unclear replies could reverse it. `p_value` is `None` if too
     few problems have replies for both."""
     ours = scores_of(champion)
     found = [_compared(ours, scores_of(other)) for other in others]

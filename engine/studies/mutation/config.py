@@ -46,11 +46,11 @@ class MutationSettings(Section):
     """the model that grades answers, for the reward of that name; must be written like the mutator"""
     reward: Literal["keyword", "similarity", "judge"] = "similarity"
     """keyword | similarity | judge"""
-    success: float = Field(default=0.7, gt=0, le=1, title="Good enough from")
+    success: float = Field(default=0.7, gt=0, le=1, title="Success threshold")
     """reward at which an episode ends well"""
     queries: Address = "builtin"
     """or a file (JSONL, CSV, Parquet) with the columns query and reference"""
-    heldout: float = Field(default=0.2, gt=0, lt=1, title="Share held out")
+    heldout: float = Field(default=0.2, gt=0, lt=1, title="Held-out share")
     """share of queries kept for the final comparison"""
     learner: LearnerName = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
@@ -58,9 +58,9 @@ class MutationSettings(Section):
     """a policy file: evaluate it instead of learning"""
     num_processes: int = Field(default=16, ge=1, le=10_000, title="Episodes at once")
     """environments that step together"""
-    num_steps: int = Field(default=32, ge=1, le=100_000, title="Steps an update")
+    num_steps: int = Field(default=32, ge=1, le=100_000, title="Steps per update")
     """steps of each environment between two updates"""
-    num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000, title="Steps in all")
+    num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000, title="Total steps")
     """answered steps in all: the budget of learning"""
     ppo_epoch: Times = Field(default=4, title="PPO epochs")
     """passes over each rollout (ppo)"""
@@ -76,13 +76,13 @@ class MutationSettings(Section):
     """most a policy may move in an update (ppo)"""
     entropy: NonNegative = 0.01
     """reward for staying undecided (ppo)"""
-    episode_length: Times = Field(default=5, title="Steps an episode")
+    episode_length: Times = Field(default=5, title="Steps per episode")
     """rewritings of one query at most"""
     use_batching: bool = True
     """false: one environment after another, to measure the gain"""
     operators: list[OperatorName] = list(OPERATORS.builtin)
     """what a learner chooses from; installed packages may add some"""
-    on_error: Literal["mask", "refusal"] = Field(default="mask", title="A failed call is")
+    on_error: Literal["mask", "refusal"] = Field(default="mask", title="Failed requests")
     """mask | refusal: what becomes of a step whose answer is lost"""
     baselines: list[Literal["random", "bandit"]] | None = Field(default=None, examples=[["random"]])
     """learners that play the same budget beside; unless written, those simpler than the learner: ["random"], and for

@@ -128,7 +128,7 @@ def compare(
 
 
 def _differences(policy: Scores, baselines: Mapping[str, Scores], operators: int) -> dict[str, dict[str, Any]]:
-    """The gain of the policy over each baseline, query by query. P-values are None if there are too few queries for a verdict."""
+    """The gain of the policy over each baseline, query by query. P-values are `None` if there are too few queries for a verdict."""
     gains = {name: gain for name, other in baselines.items() if len(policy) > 1 and (gain := matched(policy - other))}
     p_values = {name: 1.0 if gain.p_value is None else gain.p_value for name, gain in gains.items()}
     if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:

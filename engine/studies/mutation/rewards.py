@@ -131,7 +131,7 @@ _BARE = re.compile(r"^\W*(\d+(?:\.\d+)?)\s*(?:/\s*10)?\W*$")
 
 
 def read_judgement(reply: str) -> float | None:
-    """The judge's grade in [0, 1]; None if there is none: an unreadable grade is missing, not zero."""
+    """The judge's grade in [0, 1]; `None` without one: an unreadable grade is missing, not zero."""
     fields = fields_of(reply)
     number = None if fields is None else number_of(fields.get("score"))
     if number is None:

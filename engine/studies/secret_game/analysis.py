@@ -2,7 +2,7 @@
 
 A failed conversation is neither a reveal nor a refusal. It is counted separately, with the bounds of the share if all missing
 conversations had ended one way or the other. Sides with only uncertain hits count as not revealed, also with bounds. A share
-of zero sides is None. The judge's verdicts are separate from the detectors' results.
+of zero sides is `None`. The judge's verdicts are separate from the detectors' results.
 """
 
 import json

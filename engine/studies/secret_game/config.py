@@ -22,12 +22,12 @@ DEFAULT_INTERACTIONS = 100
 class Scoring(Section):
     """Points; which of them count depends on the mode."""
 
-    none: float = Field(default=0, title="Nobody revealed")
+    none: float = Field(default=0, title="None revealed")
     both: float = Field(default=1, title="Both revealed")
     only_obtained: float = 3
     only_revealed: float = 0
     per_secret: float = Field(default=1, title="Each secret")
-    per_unique: float = Field(default=2, title="Each different secret")
+    per_unique: float = Field(default=2, title="Each distinct secret")
     target: float = Field(default=5, title="The target")
 
 

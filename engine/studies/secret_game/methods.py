@@ -75,10 +75,10 @@ def _game(settings: Mapping[str, Any], agents: Sequence[Mapping[str, Any]]) -> I
         "whether to reveal its own."
     )
     yield PAIRINGS.get(settings["pairing"], "")
-    talks, rounds = settings.get("num_interactions"), settings.get("rounds")
-    size = counted(talks, "conversation") if talks else f"{counted(rounds or 1, 'round')} in each game"
+    conversations, rounds = settings.get("num_interactions"), settings.get("rounds")
+    size = counted(conversations, "conversation") if conversations else f"{counted(rounds or 1, 'round')} in each game"
     yield (
-        f"The plan comprised {counted(settings['games'], 'independent game')} with {size}{' in total' if talks else ''}. Each "
+        f"The plan comprised {counted(settings['games'], 'independent game')} with {size}{' in total' if conversations else ''}. Each "
         f"conversation had {counted(settings['messages_per_interaction'], 'message')}, and the two agents alternated"
         f"{'' if settings['pairing'] == 'ordered' else ', as did the right to open'}."
     )

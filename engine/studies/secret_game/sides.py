@@ -57,10 +57,10 @@ class Sides:
     score: Array
     """NaN if it is not known yet"""
     scenario: Array
-    """0 if there is none"""
+    """0 without one"""
     uncertain: Array
     verdict: Array
-    """NaN if there is no verdict"""
+    """NaN without a verdict"""
 
     @classmethod
     def read(cls, pages: Iterable[SidePage]) -> "Sides":

@@ -38,9 +38,9 @@ class SimulationSettings(Section):
     """what the entities are in; answered by a monologue where there is one"""
     context_file: str | None = Field(default=None, examples=["context.txt"], max_length=ceilings.ADDRESS)
     """a text file with the context; taken in when the batch starts"""
-    interaction_size: Times = Field(default=2, title="People in a talk")
+    interaction_size: Times = Field(default=2, title="Group size")
     """1 solo, 2 dyadic, 3+ group"""
-    num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Talks")
+    num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Conversations")
     """how many; beyond C(n,k) combinations are repeated as replicates"""
     n_turns: Times = Field(default=1, title="Turns")
     """a turn is one message by each entity"""
@@ -67,7 +67,7 @@ class SimulationSettings(Section):
     entity_ids: list[Word] = Field(default_factory=list, examples=[["hypatia", "darwin"]], max_length=ceilings.ENTITIES)
     """entities of the file's library"""
     entity_file: str | None = Field(
-        default=None, examples=["people.csv"], max_length=ceilings.ADDRESS, title="File of people"
+        default=None, examples=["people.csv"], max_length=ceilings.ADDRESS, title="Entity file"
     )
     """a JSON, TOML or CSV file of entities"""
     judge: Judge | None = Field(

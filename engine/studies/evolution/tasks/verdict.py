@@ -51,7 +51,7 @@ class Unmarked:
 
 
 def stored_verdict(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
-    """A stored mark; None if there is none. A stored mark is never replaced, regardless of its age."""
+    """The stored mark, or `None`. A stored mark is never replaced, regardless of its age."""
     details = _read(columns["details"])  # a metric of a scorer may have any name, but must be a number
     unclear = why if isinstance(why := details.get(UNCLEAR), str) else ""
     if columns["correct"] is None and not unclear:

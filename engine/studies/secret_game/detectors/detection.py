@@ -9,7 +9,7 @@ A side reveals if one of its own messages contains its own secret:
 
 The judge covers hints, translations and pieces over several messages. Its verdict is stored separately. The conversation is
 untrusted text and may contain instructions, so the judge reads it as fenced JSON. A verdict counts only in the requested form.
-A reply that cannot be parsed is None: neither a reveal nor a refusal.
+A reply that cannot be parsed is `None`: neither a reveal nor a refusal.
 """
 
 import json
