@@ -173,7 +173,7 @@ async def test_a_branch_of_repeated_scenarios_is_about_scenarios(database: Path)
 
 async def test_a_narrated_scene_has_no_turn_to_branch(database: Path) -> None:
     await run_batch(people(style="narrated"), database)
-    with pytest.raises(UsageError, match="written by one call each"):
+    with pytest.raises(UsageError, match="is one request"):
         new_branch(database, BranchSpec("last", "t1.1"))
 
 

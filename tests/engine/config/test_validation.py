@@ -48,7 +48,7 @@ CASES = [
     (
         game(mode="retained", scenarios=[{"opener_secret": "a", "partner_secret": "b"}]),
         ("secret_game", "scenarios"),
-        "mode standard only",
+        "scenarios need mode standard",
     ),
     ({**game(), "agents": AGENTS[:1]}, ("agents",), "needs at least"),
     (

@@ -108,7 +108,7 @@ def _changed(saved: SavedPolicy, arrays: dict[str, np.ndarray | None] | None = N
         (_changed(_saved(), observation_size=6), "inconsistent sizes"),
         (_changed(_saved(), {"layer0.bias": None}), "layer0"),
         (_changed(_saved(), {"layer0.weights": None}), "no layers"),
-        (_changed(_saved(), {"layer1.weights": None}), "inconsistent shapes"),
+        (_changed(_saved(), {"layer1.weights": None}), "inconsistent sizes"),
         (_changed(_saved(), {"layer0.weights": np.full((4, SIZE), np.nan)}), "finite"),
         (_changed(_saved(), {"layer0.weights": np.zeros((4, SIZE), dtype=np.int64)}), "finite 64-bit"),
         (_changed(_saved(), {"layer0.weights": np.zeros((4, SIZE + 1))}), "inconsistent sizes"),

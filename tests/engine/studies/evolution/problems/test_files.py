@@ -47,7 +47,7 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "null": ("a.jsonl", ONE + '{"question": null, "answer": "1"}', '"question" is empty (null)'),
     "NaN": ("a.jsonl", ONE + '{"question": "x", "answer": NaN}', '"answer" must be text or a number'),
     "a list": ("a.jsonl", ONE + '{"question": "x", "answer": ["1"]}', '"answer" must be text or a number'),
-    "no end": ("a.jsonl", ONE + '{"question": "x", "answer": "so ####"}', "nothing follows the ####"),
+    "no end": ("a.jsonl", ONE + '{"question": "x", "answer": "so ####"}', "the answer has no text after ####"),
     "deep": ("a.jsonl", ONE + "[" * 100_000, "line 2: not JSON"),
     "huge number": ("a.jsonl", ONE + '{"question": ' + "9" * 5000 + "}", "line 2: not JSON"),
     "one row": ("a.jsonl", ONE, "at least 2 are needed"),

@@ -196,7 +196,7 @@ async def test_the_file_goes_on_where_it_lay_and_only_as_it_was(
     batch = create_batch(study(**SMALL), database)
     monkeypatch.chdir(database.parent)
     (tmp_path / "score.py").write_text(TRIVIAL + "# changed")
-    with pytest.raises(UsageError, match="was changed since the batch was made"):
+    with pytest.raises(UsageError, match="was changed after the batch was made"):
         await resume_batch(batch, database)
     (tmp_path / "score.py").write_text(TRIVIAL)
     summary = await resume_batch(batch, database)
@@ -254,5 +254,5 @@ def test_the_hash_is_frozen_and_may_be_pinned(tmp_path: Path) -> None:
     (tmp_path / "score.py").write_text(TRIVIAL)
     digest = sha256(TRIVIAL.encode()).hexdigest()
     assert freeze(study(**SMALL), tmp_path / "x.db").settings.scorer_sha256 == digest  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match="was changed since"):
+    with pytest.raises(UsageError, match="was changed after"):
         freeze(study(**SMALL, scorer_sha256="0" * 64), tmp_path / "x.db")
