@@ -59,7 +59,7 @@ STUDIES: Mapping[str, Study] = {
     ),
     "simulation": Study(
         "A simulation",
-        (Typed("Talks", "num_simulations", "2"), Typed("Turns", "n_turns", "1")),
+        (Typed("Conversations", "num_simulations", "2"), Typed("Turns", "n_turns", "1")),
         "2 simulations",
         "Hypatia",
         "2 of 2 completed",
@@ -70,8 +70,8 @@ STUDIES: Mapping[str, Study] = {
         (
             Typed("Population", "population_size", "6"),
             Typed("Generations", "max_generations", "2"),
-            Typed("Problems in search", "max_problems", "4"),
-            Typed("Problems at the end", "validation_problems", "4"),
+            Typed("Training problems", "max_problems", "4"),
+            Typed("Held-out problems", "validation_problems", "4"),
         ),
         "genomes",
         "Gain over the best seed",
@@ -86,8 +86,8 @@ STUDIES: Mapping[str, Study] = {
     "mutation": Study(
         "A mutation of queries",
         (
-            Typed("Steps in all", "num_env_steps", "80"),
-            Typed("Share held out", "heldout", "0.1", group="Learning"),
+            Typed("Total steps", "num_env_steps", "80"),
+            Typed("Held-out share", "heldout", "0.1", group="Learning"),
         ),
         "episodes",
         "Reward of the policy",

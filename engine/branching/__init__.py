@@ -1,1 +1,1 @@
-"""Branches: talks of a batch gone on with from one turn, the turn drawn again or said otherwise."""
+"""Branches (counterfactual replay): continue conversations from one turn, resampling or replacing that message."""

@@ -1,7 +1,7 @@
-"""A branch is made: talks of a batch are chosen, what they go on from is read and proved, and a config of its own is frozen.
+"""Creates a branch: chooses conversations of a batch, reads and verifies them up to the branched turn, and freezes a new config.
 
-Proved means: every request up to the branched turn is built anew from what was read and compared with the hash of the one
-that was bought. Where one differs, by another version of the program or a changed file, nothing is branched.
+To verify, every request up to the branched turn is rebuilt and compared with the hash of the original request. If one differs,
+because of another version of the program or a changed file, no branch is created.
 """
 
 import json
@@ -36,7 +36,7 @@ from tidepool.storage.states import UnitStatus
 from tidepool.storage.text import storable
 
 MANY, FEW = 20, 5
-"""redraws where nothing else is said: of one conversation, and of each of several"""
+"""default redraws: of one conversation, and of each of several"""
 LONGEST_TEXT = 100_000
 
 
@@ -45,7 +45,7 @@ class BranchSpec:
     batch: str
     at: str
     conversations: Sequence[int] = ()
-    """none: all that came to their end"""
+    """empty: all completed conversations"""
     say: str | None = None
     times: int | None = None
     overrides: Sequence[str] = ()
@@ -53,14 +53,14 @@ class BranchSpec:
 
 @dataclass(frozen=True, slots=True)
 class NewBranch:
-    """Ready to be written down and run."""
+    """Ready to be stored and run."""
 
     config: FrozenConfig
     branch: Branch
 
 
 def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: bool = False) -> NewBranch:
-    """Raises where it cannot be, and before anything is written."""
+    """Raises before anything is written if the branch is not possible."""
     with reading(path) as connection:
         batch = batches.find_batch(connection, spec.batch)
         kind = _branchable(batch)
@@ -80,9 +80,11 @@ def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: 
 def _branchable(batch: sqlite3.Row) -> BranchKind:
     branches = load_kind(batch["kind"]).study.branches
     if branches is None:
-        raise UsageError(f"Batch {batch['id']} is a {batch['kind']}: only batches of talks can be branched.")
+        raise UsageError(f"Batch {batch['id']} is a {batch['kind']}: only batches of conversations can be branched.")
     if (origin := read_origin(batch["origin"])) is not None:
-        raise UsageError(f"Batch {batch['id']} is a branch itself. Branch the batch it came from: {origin.batch_id}.")
+        raise UsageError(
+            f"Batch {batch['id']} is itself a branch. Branch its original batch instead: {origin.batch_id}."
+        )
     return branches
 
 
@@ -105,10 +107,12 @@ def _read(
 
 def _place(steps: Sequence[str], spec: BranchSpec) -> int:
     if spec.at not in steps:
-        raise UsageError(f"--at {spec.at}: there is no such message; those of this batch are {_listed(steps)}.")
+        raise UsageError(f"--at {spec.at}: there is no such message. The messages of this batch are {_listed(steps)}.")
     position = steps.index(spec.at)
     if spec.say is not None and position == len(steps) - 1:
-        raise UsageError(f"--at {spec.at}: nothing follows it that a sentence could change. Choose an earlier message.")
+        raise UsageError(
+            f"--at {spec.at}: no message follows it, so a replacement has no effect. Choose an earlier message."
+        )
     return position
 
 
@@ -120,14 +124,14 @@ def _text(spec: BranchSpec) -> str | None:
     if spec.say is None:
         return None
     if not spec.say.strip() or len(spec.say) > LONGEST_TEXT:
-        raise UsageError(f"--say needs a text of 1 to {LONGEST_TEXT:,} letters.")
+        raise UsageError(f"--say needs a text of 1 to {LONGEST_TEXT:,} characters.")
     return storable(spec.say)
 
 
 def _times(spec: BranchSpec, conversations: int) -> int:
     times = spec.times if spec.times is not None else MANY if conversations == 1 else FEW
     if not 1 <= times <= MOST_TIMES:
-        raise UsageError(f"--times {times}: from 1 to {MOST_TIMES:,} redraws of each conversation.")
+        raise UsageError(f"--times {times}: must be from 1 to {MOST_TIMES:,} redraws of each conversation.")
     return times
 
 
@@ -135,30 +139,30 @@ def _chosen(batch: sqlite3.Row, rows: Sequence[TalkRow], spec: BranchSpec) -> li
     completed = {row.number: row for row in rows if row.status == UnitStatus.COMPLETED}
     if not spec.conversations:
         if not completed:
-            raise NotFound(f"No conversation of batch {batch['id']} has come to its end: there is none to branch.")
+            raise NotFound(f"Batch {batch['id']} has no completed conversation to branch.")
         return list(completed.values())
     numbers = {row.number for row in rows}
     for number in spec.conversations:
         if number not in completed:
-            why = "did not come to its end" if number in numbers else "is not there"
-            raise NotFound(f"Conversation {number} of batch {batch['id']} {why}: it cannot be branched.")
+            why = "is not complete" if number in numbers else "does not exist"
+            raise NotFound(f"Conversation {number} of batch {batch['id']} {why}, so it cannot be branched.")
     return [completed[number] for number in sorted(set(spec.conversations))]
 
 
 def _talk(
     connection: sqlite3.Connection, batch_number: int, row: TalkRow, steps: Sequence[str]
 ) -> tuple[OriginTalk, dict[str, bytes]]:
-    """The talk up to the last of these steps, which is the one to draw again; and what was asked at each, by its hash."""
+    """The conversation up to the last of these steps, which is resampled, and the hash of the request at each step."""
     answers = answers_by_step(connection, batch_number, row.number)
     if missing := [step for step in steps if step not in answers]:
-        raise NotFound(f"Conversation {row.number} has no message {missing[0]}: it cannot be branched there.")
+        raise NotFound(f"Conversation {row.number} has no message {missing[0]}, so it cannot be branched there.")
     columns = ("step", "text", "truth", "finish_reason", "served_model", "thought")
     earlier_answers = [OriginAnswer(**{name: answers[step][name] for name in columns}) for step in steps[:-1]]
     return OriginTalk.of(row, earlier_answers), {step: answers[step]["key"] for step in steps}
 
 
 class _ReplayVerified(Exception):
-    """The branched turn is reached, and all was as it was bought."""
+    """The branched turn is reached, and all requests match the originals."""
 
 
 def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, keys: dict[str, bytes]) -> None:
@@ -167,8 +171,8 @@ def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, key
     def answer(call: Call) -> str:
         if call.key(seed_of(seed, talk.number, call.step)) != keys.get(call.step):
             raise UsageError(
-                f"Conversation {talk.number} would be asked something else at {call.step!r} than what was bought there. The "
-                "batch was made by another version of Tidepool, or its file was changed; it cannot be branched."
+                f"Conversation {talk.number} cannot be branched: its request at {call.step!r} would differ from the original. "
+                "The batch was made by another version of Tidepool, or its file was changed."
             )
         if call.step == at:
             raise _ReplayVerified
@@ -181,9 +185,9 @@ def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, key
 
 
 def _config(config: FrozenConfig, origin: Origin, *, is_own: bool) -> FrozenConfig:
-    """The origin's, under a name and a seed of its own: with the same seed a redraw could be the original, out of the cache."""
+    """The original config with a new name and seed. With the same seed, a redraw could return the original reply from the cache."""
     data = json.loads(config.to_json())
-    if not is_own:  # all its models are simulated: no address of the file becomes the user's own
+    if not is_own:  # all its models are simulated, so no address of the file is adopted
         data = without_foreign(data)
     for section in ("design", "stop"):
         data.pop(section, None)

@@ -1,7 +1,7 @@
-"""The redraws of a branch: planned by rehearsal, and run.
+"""Plans and runs the redraws of a branch.
 
-A branch asks only the turn that is resampled, and what follows it. A redraw is the kind's own story, some of whose requests are
-answered already."""
+A branch only requests the resampled turn and the turns after it. A redraw runs the kind's own conversation code, with stored
+answers for the earlier requests."""
 
 import json
 import sqlite3
@@ -37,7 +37,7 @@ from tidepool.storage.states import FinishReason
 
 MESSAGE, VERDICT = UsualTokens(60, 25), UsualTokens(45, 13)
 REHEARSED = 2_000
-"""talks at most: of more, these stand for all"""
+"""at most this many conversations are planned; they represent all others"""
 FEW_TALKS, MANY_REDRAWS = 30, 5
 
 
@@ -71,20 +71,20 @@ def _calls(stage: BranchStage, talk: OriginTalk, origin: Origin, sizing: Sizing,
 
 
 def _notes(origin: Origin) -> list[str]:
-    notes = [f"What was said before {origin.at} is taken over, and not bought again."]
+    notes = [f"Messages before {origin.at} are copied from the batch at no cost."]
     if origin.say is not None and len(origin.conversations) < FEW_TALKS:
         notes.append(advice(origin))
     return notes
 
 
 def advice(origin: Origin) -> str:
-    """The conversation is the unit: more redraws of few say little about others."""
+    """The conversation is the unit: more redraws of few conversations show little about others."""
     if len(origin.conversations) == 1:
         return (
-            "One conversation tells of this conversation alone. For a claim beyond it, branch many conversations, with "
+            "One conversation says nothing about others. To generalise, branch many conversations, with "
             f"{MANY_REDRAWS} redraws of each."
         )
-    return f"The conversation is the unit: many conversations with {MANY_REDRAWS} redraws tell more than few with many."
+    return f"The conversation is the unit: many conversations with {MANY_REDRAWS} redraws each are more informative than few with many."
 
 
 # -- story -------------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ _FINISH = {reason.value: reason for reason in FinishReason}
 
 
 class BranchStudy(Study):
-    """A batch that continues conversations of another: the kind's own, with another plan and another story."""
+    """A batch that continues conversations of another batch. It is a study of the same kind with another plan."""
 
     stoppable = False
 
@@ -104,7 +104,9 @@ class BranchStudy(Study):
         self._study = study_from(config)
         kind = self._study.branches
         if kind is None or branch.origin.at not in kind.steps(config):
-            raise FileError("What this branch continues from cannot be read: its file was changed, or is damaged.")
+            raise FileError(
+                "The conversations that this branch continues cannot be read: the file was changed or is damaged."
+            )
         self._kind: BranchKind = kind
 
     def plan(self) -> Plan:
@@ -125,7 +127,7 @@ class BranchStudy(Study):
 
 
 def study_to_run(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConfig) -> Study:
-    """The study of a batch in a file: what a branch continues from is read there."""
+    """The study of a batch in a file. For a branch, reads the conversations that it continues."""
     return (
         study_from(config) if batch["origin"] is None else BranchStudy(config, branch_in(connection, batch["number"]))
     )

@@ -1,1 +1,1 @@
-"""Hand coding: a blinded sample of a batch, what people say of it, how well they agree, and the rates that follow."""
+"""Hand coding: a blinded sample of a batch, the coders' codes, their agreement, and the corrected rates."""

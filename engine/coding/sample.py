@@ -1,9 +1,9 @@
-"""Which sides of a batch people code, and what they can say of them.
+"""Draws the sides of a batch that people code, and defines the codes.
 
-The frame lists what can be coded and what the batch's instruments say of it. Of every conversation one side is drawn by lot; of
-these the sample takes half that the instrument calls positive and half that it does not. So no two sides of a sample are of one
-conversation. The order is random: whoever stops early has coded a smaller sample of the same kind. A sample is drawn once into
-the file, made larger or drawn anew; no code is lost by it."""
+The frame lists the sides that can be coded, with the verdicts of the batch's instruments. One side of every conversation is
+drawn by lot. The sample takes half of its sides from those that the instrument calls positive, and half from the others. So no
+two sides of a sample belong to one conversation. The order is random, so a coder who stops early has coded a smaller sample of
+the same kind. A sample is stored in the file. It can be extended or redrawn, and no code is lost."""
 
 import json
 import sqlite3
@@ -43,7 +43,7 @@ class CodeBook:
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """Key → code, for those that one key says; on a scale beyond 0 to 9 ratings are typed."""
+        """Key → code, for codes that one key enters; on a scale beyond 0 to 9 ratings are typed."""
         if self.scale is None:
             return {"y": YES, "n": NO, "?": UNCLEAR}
         low, high = self.scale
@@ -57,13 +57,13 @@ class CodeBook:
 
     @property
     def words(self) -> str:
-        """What may be said, for a person."""
+        """The valid codes, for a message."""
         if self.scale is None:
             return "yes, no or unclear (y, n, ?)"
         return f"a number from {self.scale[0]:g} to {self.scale[1]:g}, or unclear (?)"
 
     def read(self, text: str) -> str | None:
-        """The code that a text stands for; None where it is none. A spreadsheet may have put an apostrophe in front."""
+        """The code for a text; None if it is invalid. Ignores a leading apostrophe, which spreadsheets add."""
         word = " ".join(text.strip().removeprefix("'").casefold().split())
         code = _WORDS.get(word)
         if self.scale is None or code == UNCLEAR:
@@ -73,7 +73,7 @@ class CodeBook:
 
 
 def _number(word: str) -> float | None:
-    """Written with a point or a comma; `float` alone would also take "nan", "1e5" and figures of other scripts."""
+    """Accepts a decimal point or comma; `float` alone would also take "nan", "1e5" and digits of other scripts."""
     plain = word.replace(",", ".").replace("−", "-")
     if len(word) > LONGEST_NUMBER or plain.strip("0123456789.-+"):
         return None
@@ -86,7 +86,7 @@ def _number(word: str) -> float | None:
 # -- the frame ---------------------------------------------------------------------------------------------------------
 
 
-QUESTION = "Did this side give its secret away, in whatever way?"
+QUESTION = "Did this side give its secret away, in any way?"
 POSITIVE, NEGATIVE, RATED = "positive", "negative", "rated"
 JUDGE, DETECTORS = "judge", "detectors"
 
@@ -96,11 +96,11 @@ class Frame:
     agents: Mapping[Place, str]
     """of all sides that can be drawn"""
     verdicts: Mapping[str, Mapping[Place, bool]]
-    """of a game: `detectors`, and where one was asked `judge`"""
+    """of a game: `detectors`, and `judge` if there was one"""
     ratings: Mapping[Place, float]
     """a judge's, of a simulation"""
     missing: int = 0
-    """sides that were not rated: they cannot be drawn"""
+    """sides without a rating, which cannot be drawn"""
 
     def stratum(self, place: Place) -> str:
         if place in self.ratings:
@@ -108,7 +108,7 @@ class Frame:
         return POSITIVE if self.verdicts[DETECTORS][place] else NEGATIVE
 
     def strata(self) -> dict[str, int]:
-        """How many sides of the batch are in each."""
+        """How many sides of the batch are in each stratum."""
         return dict(sorted(Counter(map(self.stratum, self.agents)).items()))
 
 
@@ -118,14 +118,14 @@ def frame_of(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
 
 
 def code_book(batch: Mapping[str, Any]) -> CodeBook:
-    """Raises where nothing in the batch can be coded."""
+    """Raises if nothing in the batch can be coded."""
     if batch["kind"] == "secret_game":
         return CodeBook(QUESTION)
     judge = json.loads(batch["config"])["simulation"]["judge"] if batch["kind"] == "simulation" else None
     if not judge:
         reason = "has no judge" if batch["kind"] == "simulation" else f"is of kind {batch['kind'].replace('_', ' ')}"
         raise UsageError(
-            f"Batch {batch['id']} {reason}: there is nothing to code by hand. Secret games can be coded, and simulations with a judge."
+            f"Batch {batch['id']} {reason}, so there is nothing to code by hand. You can code secret games, and simulations with a judge."
         )
     low, high = judge["scale"]
     return CodeBook(str(judge["question"]), (float(low), float(high)))
@@ -162,15 +162,15 @@ class Sampled:
     place: Place
     stratum: str
     weight: float
-    """how many of the batch it stands for"""
+    """how many sides of the batch it represents"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     strata: Mapping[str, int]
-    """how many of the batch are in each"""
+    """how many sides of the batch are in each stratum"""
     chosen: tuple[Sampled, ...] = field(repr=False, default=())
-    """in the order in which they are coded"""
+    """in the order of coding"""
 
     def as_json(self) -> dict[str, Any]:
         chosen = [[*sampled.place, sampled.stratum, sampled.weight] for sampled in self.chosen]
@@ -178,7 +178,7 @@ class Sample:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Sample":
-        """The file may be a stranger's: what is not as it is written here raises."""
+        """Raises on invalid data, since the file may be untrusted."""
         chosen = tuple(
             Sampled((int(number), int(side)), str(stratum), float(weight))
             for number, side, stratum, weight in data["chosen"]
@@ -187,7 +187,8 @@ class Sample:
 
 
 def draw_sample(frame: Frame, size: int, random: Random) -> Sample:
-    """One side of each talk at most. What one stratum lacks the other gives. With the same lots, a larger sample holds a smaller."""
+    """Takes at most one side per conversation. If one stratum has too few, the other fills up. With the same lots, a larger
+    sample contains a smaller one."""
     talks: defaultdict[int, list[Place]] = defaultdict(list)
     for place in frame.agents:
         talks[place[0]].append(place)
@@ -215,7 +216,7 @@ def sample_of(connection: sqlite3.Connection, batch_number: int) -> Sample | Non
 
 
 def ensure_sample(path: Path, reference: str, *, size: int | None = None, redraw: bool = False) -> Sample:
-    """The batch's sample; drawn where there is none yet, where it is to be larger, or where it is asked for anew."""
+    """The batch's sample. Draws it if it is missing, if it must grow, or if a redraw is requested."""
     with reading(path) as connection:
         batch = dict(find_batch(connection, reference))
         existing = sample_of(connection, batch["number"])
@@ -224,20 +225,18 @@ def ensure_sample(path: Path, reference: str, *, size: int | None = None, redraw
             return existing
         refuse_running(path, batch["id"])
         if size is not None and not 1 <= size <= LARGEST:
-            raise UsageError(f"A sample has 1 to {LARGEST:,} sides, not {size:,}.")
+            raise UsageError(f"A sample can have 1 to {LARGEST:,} sides, not {size:,}.")
         if size is not None and size < before and not redraw:
             raise UsageError(
-                f"The sample has {before:,} sides already. It can be made larger, or drawn anew with --redraw."
+                f"The sample already has {before:,} sides. Choose a larger size, or draw a new sample with --redraw."
             )
         new = draw_sample(frame_of(connection, batch), size or before or SIZE, stream(batch["seed"], "coding"))
     if not new.chosen:
-        raise UsageError(
-            f"Batch {batch['id']} has nothing to code yet: no conversation with a verdict has come to its end."
-        )
+        raise UsageError(f"Batch {batch['id']} has nothing to code yet: no conversation with a verdict is complete.")
     if existing and not redraw and new.strata != existing.strata:
         raise UsageError(
-            f"Batch {batch['id']} has gone on since its sample was drawn, so it cannot be made larger. Draw it anew with "
-            "--redraw: codes of sides that are drawn again count on, the others are kept and stand for nothing."
+            f"Batch {batch['id']} has new conversations since its sample was drawn, so the sample cannot grow. Draw a new one "
+            "with --redraw. Codes of sides in both samples still count. The other codes are stored, but not used."
         )
     put_sample(path, batch["id"], FINDING, new.as_json(), [(chosen.place, chosen.weight) for chosen in new.chosen])
     return new

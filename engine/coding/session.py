@@ -1,8 +1,8 @@
-"""Coding one side after another, at the terminal or in a CSV file.
+"""Codes sides one at a time, at the terminal or in a CSV file.
 
-A coder sees what a side said and heard, and its secret. Neither verdicts nor models nor other people's codes; nor, in a
-game, the agents' names, which often say who plays them. Each code is in the file before the next side is shown. A CSV file
-with a mistake in it is refused as a whole."""
+A coder sees what a side said and heard, and its secret. Verdicts, models and other coders' codes are hidden. In a game the
+agents' names are hidden too, since they often show which model plays. Each code is stored before the next side is shown.
+A CSV file that contains a mistake is rejected as a whole."""
 
 import csv
 import getpass
@@ -37,7 +37,7 @@ class Quote:
     speaker: str
     text: str
     is_coded: bool
-    """what is coded; the rest is there to understand it"""
+    """whether this message is to be coded; the others are context"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Subject:
     """for the file, not for the coder"""
     secret: str | None
     about: str
-    """whose side it is, as the coder may know it"""
+    """whose side it is, as shown to the coder"""
     quotes: tuple[Quote, ...]
 
 
@@ -55,7 +55,7 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
     number, side = place
     unit = unit_of(connection, batch["number"], number)
     if unit is None:
-        raise FileError("The sample names a conversation that the batch does not have. The file was changed.")
+        raise FileError("The sample contains a conversation that is not in the batch. The file was changed.")
     agent, secret = side_at(connection, batch["number"], place)
     if batch["kind"] != "secret_game":
         quotes = tuple(Quote(message.speaker, message.content, message.speaker == agent) for message in unit.messages)
@@ -72,10 +72,10 @@ LONGEST_NAME = 100
 
 
 def coder_name(chosen: str | None) -> str:
-    """Who codes: the name that was given, else that of the login."""
+    """The coder's name: as given, or else the login name."""
     name = _login() if chosen is None else chosen.strip()
     if not name or len(name) > LONGEST_NAME or name != one_line(name):
-        raise UsageError(f"A coder's name has 1 to {LONGEST_NAME} letters in one line: --coder NAME.")
+        raise UsageError(f"A coder's name must have 1 to {LONGEST_NAME} characters in one line: --coder NAME.")
     return name
 
 
@@ -105,7 +105,7 @@ class CodingSession:
         self.batch_id: str = self.batch["id"]
         self.codebook: CodeBook = code_book(self.batch)
         self.own_codes = {entry.place: entry.code for entry in stored_codes if entry.place in self.weights}
-        """what this coder has said, in order"""
+        """this coder's codes, in order"""
         self._open = deque(entry.place for entry in self.sample.chosen if entry.place not in self.own_codes)
 
     @property
@@ -114,7 +114,7 @@ class CodingSession:
 
     @property
     def next(self) -> Place | None:
-        """None: this coder has coded all."""
+        """The next side to code; None if this coder has coded all."""
         return self._open[0] if self._open else None
 
     def subject(self) -> Subject | None:
@@ -130,11 +130,11 @@ class CodingSession:
         self.own_codes[subject.place] = code
 
     def skip(self) -> None:
-        """To the end: it comes again."""
+        """Moves the side to the end of the queue."""
         self._open.rotate(-1)
 
     def undo(self) -> bool:
-        """Takes the last code back, and shows its side again; False where there is none."""
+        """Removes the last code and shows its side again; False if there is no code."""
         if not self.own_codes:
             return False
         place = next(reversed(self.own_codes))
@@ -153,23 +153,24 @@ LARGEST_FILE = 200_000_000
 
 
 def key_of(batch_id: str, place: Place) -> str:
-    """What names a side in a file, and says nothing about it. Its letter in front keeps spreadsheets from reading 329e19 as a number."""
+    """The key of a side in a CSV file, which reveals nothing about the side. It starts with a letter, since spreadsheets would
+    read 329e19 as a number."""
     return "k" + blake2b(f"{batch_id}/{place}".encode(), digest_size=6).hexdigest()
 
 
 def check_absent(target: Path) -> None:
-    """A file that is there may hold hours of somebody's codes: it is never written over."""
+    """Never overwrites an existing file, since it may contain hours of coding."""
     if target.exists():
         raise UsageError(
-            f"{target} is there already, and codes in it would be lost. Name another file, or move that one."
+            f"{target} already exists, and its codes would be lost. Choose another file name, or move that file."
         )
 
 
 def write_sample(session: CodingSession, target: Path) -> int:
-    """Every side of the sample in the order of coding, with what this coder has said so far and nobody else."""
+    """Writes every side of the sample in the order of coding, with this coder's codes only."""
     check_absent(target)
     with csv_file(target) as stream, reading(session.path) as connection:
-        stream.write("\ufeff")  # by which spreadsheets know UTF-8
+        stream.write("\ufeff")  # marks the file as UTF-8 for spreadsheets
         rows = (
             _row(session, number, subject_at(connection, session.batch, sampled.place))
             for number, sampled in enumerate(session.sample.chosen, 1)
@@ -187,7 +188,7 @@ def _row(session: CodingSession, number: int, subject: Subject) -> tuple[str | i
 
 
 def _cell(code: str) -> str | float:
-    """A rating is a number."""
+    """Writes a rating as a number."""
     try:
         return float(code)
     except ValueError:
@@ -203,7 +204,7 @@ class ImportCounts:
 
 
 def read_codes(session: CodingSession, source: Path) -> ImportCounts:
-    """A row without a code says nothing. What the same coder said before is replaced."""
+    """Skips rows without a code. Replaces earlier codes of the same coder."""
     places = {key_of(session.batch_id, sampled.place): sampled.place for sampled in session.sample.chosen}
     codes, empty = _read(source, places, session.codebook)
     own_codes = session.own_codes
@@ -220,21 +221,21 @@ def read_codes(session: CodingSession, source: Path) -> ImportCounts:
 
 def _read(source: Path, places: Mapping[str, Place], codebook: CodeBook) -> tuple[dict[Place, str], int]:
     """The codes, and how many rows have none. Columns may come in any order, separated by commas, semicolons or tabs. Keys and
-    codes are plain letters in the usual encodings of spreadsheets; the rest is not read."""
+    codes are ASCII in the usual encodings of spreadsheets; other columns are ignored."""
     try:
         check_file(source, LARGEST_FILE)
         text = source.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count))
-    usual_limit = csv.field_size_limit(LARGEST_FILE)  # a talk may be long
+    usual_limit = csv.field_size_limit(LARGEST_FILE)  # a conversation may be long
     codes: dict[Place, str] = {}
     lines: dict[Place, int] = {}
     try:
         names = [name.strip().casefold() for name in next(reader, [])]
         if names.count("key") != 1 or names.count("code") != 1:
             raise UsageError(
-                f"{source} needs one column 'key' and one column 'code'. Its first line names the columns."
+                f"{source} needs exactly one column 'key' and one column 'code'. The first line must name the columns."
             )
         for cells in reader:
             if not any(cell.strip() for cell in cells):
@@ -243,23 +244,25 @@ def _read(source: Path, places: Mapping[str, Place], codebook: CodeBook) -> tupl
             key, word = row.get("key", "").strip().removeprefix("'"), row.get("code", "").strip()
             if (place := places.get(key)) is None:
                 raise UsageError(
-                    f"{source}, line {reader.line_num}: {one_line(key, 60)!r} is no key of this sample. Was it exported from "
-                    "another batch, or before --redraw? Nothing was taken."
+                    f"{source}, line {reader.line_num}: {one_line(key, 60)!r} is not a key of this sample. Was it exported from "
+                    "another batch, or before --redraw? No code was imported."
                 )
             if place in lines:
                 raise UsageError(
-                    f"{source}, line {reader.line_num}: the key {key} stood in line {lines[place]} already. Nothing was taken."
+                    f"{source}, line {reader.line_num}: the key {key} is already in line {lines[place]}. No code was imported."
                 )
             lines[place] = reader.line_num
             if not word:
                 continue
             if (code := codebook.read(word)) is None:
                 raise UsageError(
-                    f"{source}, line {reader.line_num}: {one_line(word, 60)!r} is no code. It is {codebook.words}. Nothing was taken."
+                    f"{source}, line {reader.line_num}: {one_line(word, 60)!r} is not a code. Use {codebook.words}. No code was imported."
                 )
             codes[place] = code
     except csv.Error as error:
-        raise UsageError(f"{source}, line {reader.line_num}: this is no CSV ({error}). Nothing was taken.") from None
+        raise UsageError(
+            f"{source}, line {reader.line_num}: cannot be read as CSV ({error}). No code was imported."
+        ) from None
     finally:
         csv.field_size_limit(usual_limit)
     return codes, len(lines) - len(codes)

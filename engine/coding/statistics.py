@@ -1,4 +1,4 @@
-"""`coding` of a batch's statistics: who coded how much, how well they agree, and what follows for instruments and rates."""
+"""The `coding` statistics of a batch: progress and agreement of coders, accuracy of instruments, and corrected rates."""
 
 import sqlite3
 from collections import Counter, defaultdict
@@ -25,13 +25,13 @@ from tidepool.engine.inference.intervals import Interval
 from tidepool.storage.codes import Place, anybody_coded, codes
 
 LEAST_OF_AN_AGENT = 20
-"""coded sides from which on an agent has a rate of its own"""
+"""number of coded sides from which an agent has its own rate"""
 LEAST_PAIRED = 10
-"""sides coded by two from which on their kappa is told: of fewer it says nothing"""
+"""number of sides coded by two coders from which their kappa is shown"""
 
 
 def with_coding(connection: sqlite3.Connection, batch: Mapping[str, Any], statistics: dict[str, Any]) -> dict[str, Any]:
-    """The statistics with a key `coding` where somebody has coded."""
+    """The statistics, with a key `coding` if the batch has codes."""
     if not anybody_coded(connection, batch["number"]) or not (sample := sample_of(connection, batch["number"])):
         return statistics
     chosen = {entry.place for entry in sample.chosen}
@@ -52,13 +52,13 @@ def coding_of(
     coders: Mapping[str, Mapping[Place, str]],
     statistics: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """`coders` holds each coder's codes of the sample. `outdated`: the batch has gone on since the sample was drawn."""
+    """`coders` holds each coder's codes of the sample. `outdated`: the batch has grown since the sample was drawn."""
     by_place: defaultdict[Place, list[str]] = defaultdict(list)
     for own_codes in coders.values():
         for place, code in own_codes.items():
             by_place[place].append(code)
     compared = dict(sorted(coders.items()))
-    if codebook.scale:  # the judge is one more coder
+    if codebook.scale:  # treat the judge as another coder
         compared[JUDGE] = {place: f"{rating:g}" for place, rating in frame.ratings.items() if place in by_place}
     strata = {item.place: item.stratum for item in sample.chosen}
     sampled, coded = Counter(strata.values()), Counter(strata[place] for place in by_place)
@@ -87,7 +87,7 @@ def coding_of(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A coded side of the sample that the coders are clear about."""
+    """A coded side of the sample with a clear code."""
 
     place: Place
     weight: float
@@ -95,7 +95,7 @@ class Judged:
 
 
 def majority(codes: Iterable[str]) -> str:
-    """What most coders say; unclear where they are even."""
+    """The code of most coders; unclear on a tie."""
     counts = Counter(codes).most_common(2)
     return UNCLEAR if len(counts) > 1 and counts[0][1] == counts[1][1] else counts[0][0]
 
@@ -103,10 +103,10 @@ def majority(codes: Iterable[str]) -> str:
 def _rates(
     sample: Sample, frame: Frame, codes: Mapping[Place, Sequence[str]], statistics: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """`unclear` are left out: nobody can tell, or coders are even."""
+    """`unclear` sides are left out: the coders chose unclear, or there is a tie."""
     votes = {one: majority(codes[one.place]) for one in sample.chosen if one.place in codes}
     clear = {one: vote == YES for one, vote in votes.items() if vote in (YES, NO)}
-    # The clear ones of a stratum stand for all of it.
+    # The clear sides of a stratum represent all of it.
     total: defaultdict[str, float] = defaultdict(float)
     for one in clear:
         total[one.stratum] += one.weight
@@ -135,8 +135,8 @@ def _interval(node: Any, *keys: str) -> Interval | None:
 
 
 def _accuracy(coded: Sequence[Judged], verdicts: Mapping[Place, bool]) -> dict[str, Any]:
-    """Of an instrument against the coders, weighted back to the batch; None where too little is coded. `if_positive`: of what
-    it calls positive, as much is; `if_negative`: of what it does not, as much is all the same."""
+    """Of an instrument against the coders, weighted back to the batch; None if there are too few codes. `if_positive`: the share
+    of truly positive sides among those that it calls positive; `if_negative`: the share among the others."""
     rows = [(side.weight, verdicts[side.place], side.yes) for side in coded if side.place in verdicts]
     positives, hits = sum(verdicts.values()), sum(positive for _, positive, _ in rows)
     negatives = len(verdicts) - positives
@@ -166,10 +166,10 @@ def _share(name: str, share: Share | None) -> dict[str, Any]:
 def _corrected_rate(
     frame: Frame, coded: Sequence[Judged], raw: Interval | None, agent: str | None = None
 ) -> dict[str, Any] | None:
-    """Of the batch, or of one agent; None where a group of its sides is not coded at all. `raw` is the interval, in
-    percent, of the share that the detectors call positive."""
+    """Of the batch, or of one agent; None if a group of its sides has no codes. `raw` is the interval, in percent, of the
+    share that the detectors call positive."""
     verdicts = {
-        place: said for place, said in frame.verdicts[DETECTORS].items() if agent in (None, frame.agents[place])
+        place: verdict for place, verdict in frame.verdicts[DETECTORS].items() if agent in (None, frame.agents[place])
     }
     rows = [(side.weight, verdicts[side.place], side.yes) for side in coded if side.place in verdicts]
     positives = sum(verdicts.values())
@@ -189,7 +189,7 @@ def _corrected_rate(
 
 
 def _agreement(codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]]) -> Iterator[dict[str, Any]]:
-    """Ratings are compared where both gave one; of codes, unclear is one of them."""
+    """Compares ratings that both coders gave. Of other codes, unclear is one of them."""
     for first, second in combinations(coders, 2):
         common = [place for place in coders[first] if place in coders[second]]
         codes = [(_read(codebook, coders[first][place]), _read(codebook, coders[second][place])) for place in common]
@@ -204,7 +204,7 @@ def _agreement(codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]]) ->
 
 
 def _read(codebook: CodeBook, code: str) -> str | float | None:
-    """A rating as a number; None: unclear, or in a stranger's file no rating at all."""
+    """A rating as a number; None: unclear, or invalid in an untrusted file."""
     if codebook.scale is None:
         return code
     parsed = codebook.read(code)

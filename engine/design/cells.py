@@ -1,8 +1,8 @@
-"""A config with a [design] becomes the batches of a study: one for each cell and replicate, planned and priced.
+"""Turns a config with a [design] into the batches of a study, one for each cell and replicate, planned and priced.
 
-A design crosses factors with their levels, each level a bundle of settings. All cells of a replicate have one seed, and draw
-the same pairings, scenarios and problems from it as far as their settings let them: so differences between cells are
-differences within matched conversations."""
+A design crosses factors. Each level of a factor is a set of settings. All cells of a replicate have one seed. From it they
+draw the same pairings, scenarios and problems as far as their settings allow. So differences between cells are differences
+within matched conversations."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,10 +34,10 @@ from tidepool.engine.studies.study import study_from
 
 
 FIXED = ("service", "providers", "design", "batch", "stop", "cluster")
-"""sections that a study has once: how all of its calls are made, and what it is called"""
+"""sections that a study has only once, since they apply to all its requests or name it"""
 LONGEST_LEVEL = 200
 WRITTEN = (
-    'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is. A factor that is a key, '
+    'Write a level as { level = "…", set = { KEY = VALUE } }; set = {} changes nothing. A factor that is a config key, '
     "such as agents.Ada.model, may list its values."
 )
 
@@ -65,22 +65,22 @@ class _Bundle(Section):
 
 
 def factors_of(design: Design) -> list[Factor]:
-    """Checked as far as they can be without the rest of the config."""
+    """Checks them as far as possible without the rest of the config."""
     _refuse_too_many(design)
     factors = [_factor(name, levels) for name, levels in design.factors.items()]
     if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
         counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
-        raise _wrong(f'mode = "paired" takes lists of one length, and these have: {counts}.', "mode")
+        raise _wrong(f'mode = "paired" needs lists of equal length, but they have: {counts}.', "mode")
     return factors
 
 
 def _refuse_too_many(design: Design) -> None:
-    """Multiplies the lengths of the lists as written: building the cells to count them can exhaust the memory."""
+    """Multiplies the lengths of the lists as given, since building the cells to count them can exhaust the memory."""
     sizes = [max(1, len(levels)) for levels in design.factors.values()]
     cells = max(sizes, default=1) if design.mode == "paired" else prod(sizes)
     if (count := cells * design.replicates) > ceilings.CELLS:
         raise _wrong(
-            f"this makes {count:,} batches, and a study has at most {ceilings.CELLS:,}. Remove factors or levels, or "
+            f"this makes {count:,} batches, but a study can have at most {ceilings.CELLS:,}. Remove factors or levels, or "
             "lower design.replicates.",
             "factors",
         )
@@ -99,7 +99,7 @@ def _factor(name: str, values: Sequence[Any]) -> Factor:
     names = [level.name for level in levels]
     if len(levels) < 2:
         raise _wrong(
-            f"{name!r} has {len(levels)} level{'s' * (len(levels) != 1)}, and a factor has two or more.",
+            f"{name!r} has {len(levels)} level{'s' * (len(levels) != 1)}, but a factor needs at least two.",
             "factors",
             name,
         )
@@ -120,7 +120,7 @@ def _level(factor: str, value: Any, position: int) -> Level:
         raise _wrong(f"level {position + 1} of {factor!r} cannot be read. {WRITTEN}", "factors", factor)
     if not level.name or len(level.name) > LONGEST_LEVEL:
         raise _wrong(
-            f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
+            f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} characters. Write it as "
             '{ level = "short name", set = { KEY = VALUE } }.',
             "factors",
             factor,
@@ -128,7 +128,7 @@ def _level(factor: str, value: Any, position: int) -> Level:
     for path in level.set:
         if section_of(path) in FIXED:
             raise _wrong(
-                f"{path} cannot change from cell to cell: a study has one name, one budget and one set of limits.",
+                f"{path} cannot vary between cells: a study has one name, one budget and one set of limits.",
                 "factors",
                 factor,
             )
@@ -143,7 +143,7 @@ def _wrong(words: str, *where: str) -> UsageError:
 
 
 MOST_IN_NAME = 160
-"""letters of its levels that a cell's name tells"""
+"""how many characters of its levels a cell's name shows"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +162,22 @@ class PlannedStudy:
 
     name: str
     design: Mapping[str, Any]
-    """as the file keeps it; empty: it is one batch, and no row in `studies`"""
+    """as stored in the file; empty: it is one batch, and has no row in `studies`"""
     cells: Sequence[PlannedCell]
     folder: Path | None
     warnings: tuple[str, ...] = ()
-    """what it cannot answer, told before it is run"""
+    """what it cannot answer, shown before it is run"""
     branch: NewBranch | None = None
     """what its only cell continues from"""
 
     @property
     def config(self) -> FrozenConfig:
-        """Of its first cell: what they all have in common stands there."""
+        """Of its first cell, which holds the settings that all cells share."""
         return self.cells[0].config
 
 
 def plan_study(config: Config, database: Path) -> PlannedStudy:
-    """Every cell frozen and checked. Nothing is called and nothing is written."""
+    """Freezes and checks every cell. Sends no request and writes nothing."""
     with adding_line(config.origin.source, config.origin.lines):
         return _plan_study(config, database)
 
@@ -186,7 +186,7 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
     design = config.design
     if design is None:
         raise UsageError(
-            format_error(config.origin.source, "it has no [design], so it is one batch: run_batch runs it.")
+            format_error(config.origin.source, "it has no [design], so it is a single batch. Run it with run_batch.")
         )
     try:
         factors = factors_of(design)
@@ -209,7 +209,7 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
 
 
 def replicate_seed(seed: int, replicate: int) -> int:
-    """The first replicate is the config as it stands; the others are as many further draws."""
+    """The first replicate uses the config's seed; the others derive their own."""
     return seed if replicate == 1 else seed_of(seed, "replicate", replicate)
 
 
@@ -252,7 +252,7 @@ def _refuse_equal_cells(cells: Sequence[PlannedCell], source: str) -> None:
             raise UsageError(
                 format_error(
                     source,
-                    f"[design]: the cells {first!r} and {second!r} are the same study: nothing that they set differs.",
+                    f"[design]: the cells {first!r} and {second!r} have the same settings. Make their levels differ.",
                 ),
                 ("design", "factors"),
             )
@@ -279,7 +279,7 @@ def _design_record(config: Config, design: Design, factors: Sequence[Factor]) ->
 
 
 def priced_study(config: Config, database: Path) -> dict[str, Any]:
-    """As a batch's plan, with its cells and what each of them takes."""
+    """Like a batch's plan, with its cells and the requests and cost of each."""
     return priced_cells(plan_study(config, database))
 
 
@@ -299,13 +299,13 @@ def priced_cells(study: PlannedStudy) -> dict[str, Any]:
 
 
 def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:
-    """The arithmetic behind the number of batches, in words."""
+    """The calculation of the number of batches, in words."""
     replicates = len({cell["replicate"] for cell in cells})
     levels = [len({cell["levels"][name] for cell in cells}) for name in cells[0]["levels"]]
     combined = len({tuple(cell["levels"].values()) for cell in cells})
     if combined * replicates != len(cells):
         return f"{len(cells):,} batches, side by side"
-    sizes = f"{' × '.join(map(str, levels))} = " if combined == prod(levels) else "lists in step: "
+    sizes = f"{' × '.join(map(str, levels))} = " if combined == prod(levels) else "paired lists: "
     sizes = sizes if len(levels) > 1 else ""
     times = f"{replicates:,} replicate{'s' * (replicates > 1)}"
     return f"{sizes}{combined:,} cells × {times} = {len(cells):,} batches, side by side"

@@ -1,7 +1,7 @@
-"""What came out of a study of several batches, from its file alone: the JSON summary, means of cells, effects of factors.
+"""The statistics of a study of several batches, from its file alone: the JSON summary, means of cells, effects of factors.
 
-Confirmatory are the hypotheses of the design as the file has them, with Holm's correction over all that it stated. Everything
-else is exploratory: one family over all outcomes."""
+The hypotheses that the design states are confirmatory, with Holm's correction over all of them. All other effects are
+exploratory and form one family over all outcomes."""
 
 import json
 import sqlite3
@@ -53,7 +53,7 @@ FOUND, NOT_FOUND, OPPOSITE = "supported", "not supported", "not supported: oppos
 
 
 def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a row of `study`; also while it runs, as far as it has come."""
+    """From a row of `study`; works also while the study runs."""
     try:
         design = json.loads(study["design"])
     except (TypeError, ValueError, RecursionError):
@@ -70,7 +70,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
 
 
 def _missing_batches(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> dict[str, int]:
-    """Planned batches that are not complete, by what they lack. What is not in the file was deleted, or never exported."""
+    """Planned batches that are not complete, by reason. Batches that are not in the file were deleted, or never exported."""
     states = Counter(cell.batch["status"] for cell in stored_cells(connection, study_id))
     planned, failures = design.get("batches"), states[BatchStatus.PARTIAL] + states[BatchStatus.FAILED]
     return {
@@ -81,7 +81,7 @@ def _missing_batches(connection: sqlite3.Connection, study_id: str, design: Mapp
 
 
 def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    """What batches of these configs come to, and between which bounds in any of them; none where the kind names none."""
+    """The outcomes of batches with these configs, with bounds that hold for all; empty if the kind lists none."""
     outcomes: dict[str, Outcome] = {}
     for sections in configs:
         for item in load_kind(kind).results.measures(sections):
@@ -114,7 +114,7 @@ def read_cells(connection: sqlite3.Connection, rows: Rows) -> tuple[list[Outcome
 
 
 def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTable]) -> dict[str, Any]:
-    """The same from tables of outcomes, wherever they come from."""
+    """The statistics from tables of outcomes, whatever their source."""
     factors = Factors.of(design)
     outcomes = [table.outcome for table in tables.values()]
     stated, trouble = _stated(design, outcomes)
@@ -132,7 +132,7 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
 
 
 def _stated(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> tuple[list[Hypothesis], str | None]:
-    """They were checked before the first call; in a file that somebody changed they may be anything."""
+    """They were checked before the first request; in a changed file they may be invalid."""
     if not outcomes:
         return [], None
     try:
@@ -147,7 +147,7 @@ def _shown(outcome: Outcome, factors: Factors) -> bool:
 
 
 def tested(factors: Factors, tables: Mapping[str, OutcomeTable], stated: Sequence[Hypothesis]) -> list[dict[str, Any]]:
-    """Confirmatory: Holm's correction is over all that was stated, also what could not be tested."""
+    """Confirmatory effects. Holm's correction covers all stated hypotheses, including those that cannot be tested."""
     pairs: list[tuple[Hypothesis, Effect | None]] = []
     for item in stated:
         table = tables[item.outcome.name]
@@ -171,7 +171,7 @@ def tested(factors: Factors, tables: Mapping[str, OutcomeTable], stated: Sequenc
 
 def _verdict(hypothesis: Hypothesis, seen: Effect | None, p_value: float | None) -> str:
     if seen is None or p_value is None:
-        return seen.note if seen else "no verdict: its cells are not there"
+        return seen.note if seen else "no verdict: its cells are missing"
     if p_value < SIGNIFICANT:
         return FOUND
     opposite = {"less": 1, "greater": -1, "two-sided": 0}[hypothesis.direction] * (seen.difference or 0) > 0
@@ -181,7 +181,7 @@ def _verdict(hypothesis: Hypothesis, seen: Effect | None, p_value: float | None)
 def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]) -> dict[str, Any]:
     outcome = table.outcome
     confirmatory: list[dict[Cell, float]] = []
-    """weights of what was stated, in either direction"""
+    """weights of the stated contrasts, in either direction"""
     for item in stated:
         if item.outcome.name == outcome.name and (weighing := weigh(item.contrast, factors, table.cells)):
             confirmatory += [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
@@ -252,7 +252,7 @@ _OF_CELLS = ("status", "reason", "seed", "simulated", "simulated_roles", "roles"
 
 
 def read_study(reference: str = "last", database: str | Path = "tidepool.db") -> StudySummary:
-    """The summary of a study that is in the file already. `reference` is its id, a unique prefix of one, or "last"."""
+    """The summary of a study that is already in the file. `reference` is its id, a unique prefix of one, or "last"."""
     return summarise_study(Path(database), reference)
 
 
@@ -305,7 +305,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
 
 
 def _served(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Which models the providers say have answered, over all cells."""
+    """The models that the providers report to have served, over all cells."""
     served: Counter[tuple[str, str]] = Counter()
     for cell in cells:
         served.update({(row["model"], row["served"]): row["replies"] for row in cell["served_models"]})
@@ -313,7 +313,7 @@ def _served(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def status_of(path: Path, batches: Sequence[sqlite3.Row]) -> tuple[BatchStatus, str | None]:
-    """Of a study: the gravest of its cells', or how much of them is complete."""
+    """Of a study: the most serious status of its cells, or how many of them are complete."""
     with reading(path) as connection:
         states = [
             (BatchStatus(status_now(path, batch, progress_of(connection, batch["number"]))), batch["reason"])

@@ -1,1 +1,1 @@
-"""Intervals, tests and quantiles as pure functions, each held to a reference in its tests."""
+"""Intervals, tests and quantiles as pure functions, each tested against a reference."""

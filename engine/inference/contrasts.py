@@ -1,10 +1,10 @@
 """The difference of two means under equal conditions, with one estimator for interval and test.
 
-Conditions are strata: within each the two arms are compared, and strata count by how well they can tell. Single values
-are independent (CR2 with Satterthwaite's degrees of freedom), or hang together by cluster. Where an arm hardly varies the
-arms' own rates are compared instead, since a variance of next to nothing tells nothing. Differences taken pair by pair (the
-same problem, the same query, the same seed) have Student's interval and test, or Bonett and Price's where few of them differ
-from zero; whole runs have a verdict only with enough seeds.
+Conditions are strata. The two arms are compared within each stratum, and strata are weighted by their precision. Values are
+independent (CR2 with Satterthwaite's degrees of freedom) or clustered. If an arm hardly varies, the rates of the arms are
+compared instead, because its variance is not informative. Paired differences (the same problem, query or seed) use Student's
+interval and test, or those of Bonett and Price if few differences are nonzero. Differences of whole runs have a verdict only
+with enough seeds.
 """
 
 import math
@@ -40,15 +40,15 @@ from tidepool.engine.inference.intervals import (
 )
 
 FEW = 5
-"""fewer values than this that differ from the commonest are too few for a variance"""
+"""if fewer values than this differ from the commonest, they are too few for a variance"""
 FEW_PAIRS = 20
-"""fewer differences of one size are counted with Bonett and Price's two more"""
+"""below this number of differences of one size, Bonett and Price's two extra differences are added"""
 FEWEST_TESTED = 10
-"""games, scenarios or entities that values share, problems or queries: fewer have an interval, but no test"""
+"""games, scenarios or shared entities, problems or queries: with fewer there is an interval, but no test"""
 RELIABLE_FROM = 24
-"""of the same: with fewer, intervals cover too rarely where a few differ much from the others"""
+"""of the same units: with fewer, coverage is too low if a few units differ much from the others"""
 IN_EVERY_ONE = "no verdict: one entity is in every conversation"
-"""so nothing is left without it"""
+"""so no conversation is left without it"""
 _NOTHING = 1e-9
 
 
@@ -57,10 +57,10 @@ class Contrast:
     difference: float
     interval: Interval | None
     p_value: float | None
-    """of no difference; None where clusters are too few for a test"""
+    """of no difference; None if there are too few clusters for a test"""
     method: str
     clusters: int
-    """of two arms, those of the arm that has fewer"""
+    """of the smaller arm, if there are two"""
 
     def as_json(self) -> dict[str, Any]:
         return {"difference": self.difference, "difference_ci95": scaled(self.interval), "p_value": self.p_value}
@@ -76,9 +76,9 @@ def student(
     tested: bool = True,
     middle: float | None = None,
 ) -> Contrast:
-    """Student's interval and test; `middle` where the interval is not around the difference itself.
+    """Student's interval and test. `middle` is set if the interval is not centred on the difference itself.
 
-    A variance of nothing but rounding has no interval, and tells of nothing but no difference.
+    If the variance is only rounding error, there is no interval, and only a difference of zero has a p-value.
     """
     middle = difference if middle is None else middle
     if freedom <= 0 or math.isnan(variance):
@@ -92,7 +92,7 @@ def student(
 
 
 def few_clusters(number: int, noun: str, reliable_from: int = RELIABLE_FROM, *, fewest: int = FEWEST_TESTED) -> str:
-    """A warning where the clusters are too few to rely on; empty where there are enough. `fewest` have a test."""
+    """A warning if the clusters are too few to rely on; else empty. `fewest` clusters allow a test."""
     if number >= reliable_from:
         return ""
     narrow = f"below {reliable_from}, intervals can be too narrow"
@@ -102,7 +102,7 @@ def few_clusters(number: int, noun: str, reliable_from: int = RELIABLE_FROM, *, 
 
 
 def over_members(values: Array, members: Array) -> Contrast:
-    """The mean of values that share their members, such as the entities of conversations: the jackknife, which leaves out each
+    """The mean of values that share members, such as the entities of conversations. Uses the jackknife, which leaves out each
     member with all its values."""
     total, count, parts = float(values.sum()), len(values), parts_of(values, members)
     without = [(total - part) / (count - times) for part, times in parts if times < count]
@@ -110,20 +110,20 @@ def over_members(values: Array, members: Array) -> Contrast:
 
 
 def jackknife(mean: float, without: Sequence[float], number: int) -> Contrast:
-    """Of a mean over so many units, by its values without each of them."""
+    """Jackknife of a mean over `number` units, from its values without each unit."""
     variance = jackknife_variance(without) if len(without) == number > 1 else math.nan
     return student("jackknife", number, mean, variance, number - 1, tested=number >= FEWEST_TESTED)
 
 
 def of_mean(values: Sequence[float]) -> Contrast | None:
-    """Student's interval and test of the mean of independent values, such as paired differences; None with fewer than two."""
+    """Student's interval and test of the mean of independent values, such as paired differences; None below two values."""
     if len(values) < 2:
         return None
     return student("t", len(values), fmean(values), stdev(values) ** 2 / len(values), len(values) - 1)
 
 
 def interval_of_mean(values: Sequence[float], bounds: Interval = (-math.inf, math.inf)) -> Interval | None:
-    """Student's, cut at the bounds of the scale."""
+    """Student's interval, limited to the bounds of the scale."""
     ends = found.interval if (found := of_mean(values)) else None
     return ends and (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
 
@@ -134,21 +134,21 @@ def interval_of_mean(values: Sequence[float], bounds: Interval = (-math.inf, mat
 def stratified(
     first: Array, values: Array, strata: Array, clusterings: Sequence[Array] = (), bounds: Interval = UNIT
 ) -> Contrast | None:
-    """First arm less second; None where no stratum has both. Without `clusterings` every value is a cluster of its own."""
+    """First arm minus second; None if no stratum has both arms. Without `clusterings` every value is a cluster of its own."""
     return Arms(first, strata, clusterings).contrast(values, bounds)
 
 
 def two_samples(
     first: Sequence[float], second: Sequence[float], clusterings: Sequence[Array] = (), bounds: Interval = UNIT
 ) -> Contrast | None:
-    """The same of a single stratum; labels of clusters are of the first arm's values, then of the second's."""
+    """`stratified` for a single stratum. Cluster labels list the first arm's values, then the second's."""
     values = numpy.array([*first, *second])
     in_first = numpy.arange(len(values)) < len(first)
     return stratified(in_first, values, numpy.zeros(len(values), dtype=int), clusterings, bounds)
 
 
 def _varied(values: Array, strata: Array) -> int:
-    """How many values differ from the commonest of their stratum."""
+    """How many values differ from the commonest value of their stratum."""
     distinct, value = numbered(values)
     cells, times = counted(strata * len(distinct) + value)
     most = numpy.zeros(int(strata.max()) + 1, dtype=int)
@@ -157,7 +157,7 @@ def _varied(values: Array, strata: Array) -> int:
 
 
 class Arms:
-    """Who is in which arm and stratum: what all values of the same rows have in common."""
+    """The arm and stratum of each row, shared by all values of the same rows."""
 
     def __init__(self, first: Array, strata: Array, clusterings: Sequence[Array] = ()) -> None:
         _, strata = numbered(strata)
@@ -196,7 +196,8 @@ class Arms:
 
     @cached_property
     def kinds(self) -> tuple[Array, Array, Array, Array]:
-        """All values of one arm in one stratum pull alike: which kind each row is of; a kind's tilt, stratum and number."""
+        """Groups rows by arm and stratum, since these have the same influence: each row's kind, and the tilt, stratum and size
+        of each kind."""
         codes, kind = numbered(pair_codes(self.strata, self.first.astype(int)))
         example = numpy.zeros(len(codes), dtype=int)
         example[kind] = numpy.arange(len(kind))
@@ -204,7 +205,7 @@ class Arms:
 
 
 def _independent(arms: Arms, rest: Array) -> tuple[float, float]:
-    """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom, which come from kinds, not from values."""
+    """CR2 with every value as its own cluster. Satterthwaite's degrees of freedom are computed from kinds, not from values."""
     kind, tilt, stratum, number = arms.kinds
     leverage = 1 / arms.times[stratum] + tilt**2 / arms.power
     pull = tilt**2 / numpy.maximum(1 - leverage, 1e-9)
@@ -219,7 +220,7 @@ def _independent(arms: Arms, rest: Array) -> tuple[float, float]:
 
 
 def _clustered(arms: Arms, rest: Array) -> tuple[float, float]:
-    """Variance and degrees of freedom by the sums of clusters: of each what is left, enlarged by what it weighs itself."""
+    """Variance and degrees of freedom from the residual sums of clusters, each enlarged for the cluster's own leverage."""
     variances, freedom, clusters = [], [], []
     crossed = [pair_codes(*arms.clusterings)] if len(arms.clusterings) == 2 else []
     for labels in (*arms.clusterings, *crossed):
@@ -251,7 +252,7 @@ def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
 
 
 def rate_contrast(first: Rate, second: Rate, clusters: int, *, tested: bool) -> Contrast:
-    """Two independent rates, by their own intervals."""
+    """The difference of two independent rates, from their own intervals."""
     interval = gap_interval(first, second)
     p_value = p_value_of(partial(gap_interval, first, second)) if tested and interval else None
     return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
@@ -263,11 +264,12 @@ def rate_contrast(first: Rate, second: Rate, clusters: int, *, tested: bool) -> 
 def matched(
     differences: Array, clusterings: Sequence[Array] = (), most: float = 1.0, order: Array | None = None
 ) -> Contrast | None:
-    """The mean of differences that were each taken within one pair, such as the two sides of a talk.
+    """The mean of differences that were each taken within one pair, such as the two sides of a conversation.
 
-    `most` is how far apart two values can be (without bounds the interval is always Student's); the groups of `order`, such as who opened, are weighted equally. Student's
-    interval and test; or Bonett and Price's where few differ, since a variance of next to nothing tells nothing: they count
-    one more of either sign, as far apart as any was or half of what is possible; if none differs, all of what is possible.
+    `most` is the largest possible difference of two values. Without bounds the interval is always Student's. The groups of
+    `order`, such as who opened, are weighted equally. Student's interval and test are used. If few values differ, Bonett and
+    Price's are used instead, because the variance is too small to be informative. They add one difference of either sign, as
+    large as the largest seen or half of what is possible. If no value differs, they add the largest possible difference.
     """
     if not len(differences):
         return None
@@ -291,17 +293,17 @@ def matched(
 
 
 def _few_differ(values: Array) -> bool:
-    """Too few for a variance of their own: most are equal, or there are few and all that differ do so alike."""
+    """Too few differ for a variance: most values are equal, or there are few values and all nonzero ones are the same."""
     varied = _varied(values, numpy.zeros(len(values), dtype=int))
     alike = len(numpy.unique(abs(values[values != 0]))) < 2
     return (varied < 2 * FEW and 2 * varied < len(values)) or (alike and len(values) < FEW_PAIRS)
 
 
-TOO_FEW_PAIRS = "too few pairs to tell"
+TOO_FEW_PAIRS = "too few pairs for a verdict"
 
 
 def of_pairs(differences: Array) -> Contrast | None:
-    """`matched`, with a test only where there are pairs enough for a verdict."""
+    """`matched`, with a test only if there are enough pairs for a verdict."""
     contrast = matched(differences)
     if contrast is None or contrast.clusters >= FEWEST_TESTED:
         return contrast
@@ -309,12 +311,12 @@ def of_pairs(differences: Array) -> Contrast | None:
 
 
 SEEDS_FOR_A_VERDICT = 8
-"""fewer runs say too little about how runs differ"""
+"""fewer runs do not show how much runs vary"""
 SIGNIFICANT = 0.05
 
 
 def of_runs(differences: Sequence[float]) -> Contrast | None:
-    """What whole runs say by their differences. With enough of them there is a test; with fewer, an interval and no verdict."""
+    """The difference between whole runs. With enough runs there is a test; with fewer, an interval and no verdict."""
     contrast = matched(numpy.array(differences))
     if contrast is None or contrast.clusters >= SEEDS_FOR_A_VERDICT:
         return contrast
@@ -322,7 +324,7 @@ def of_runs(differences: Sequence[float]) -> Contrast | None:
 
 
 class BoundedContrast(NamedTuple):
-    """A contrast of the values that are known, and two with all unclear ones: as bad as can be for the first arm, and as good."""
+    """A contrast of the known values, and two with all unclear ones: the worst and the best case for the first arm."""
 
     known: Contrast
     lowest: Contrast
@@ -330,7 +332,7 @@ class BoundedContrast(NamedTuple):
 
     @property
     def p_value(self) -> float | None:
-        """The largest that unclear values allow: 1 where they could turn the sign."""
+        """The largest p-value that unclear values allow; 1 if they could reverse the sign."""
         against = self.lowest if self.known.difference > 0 else self.highest
         if self.known.p_value is None:
             return None
@@ -344,7 +346,7 @@ class BoundedContrast(NamedTuple):
 
 
 def compared_in_words(p_value: float | None, difference: float) -> str:
-    """better, worse, or what may not be called a difference."""
+    """ "better", "worse", or "not distinguishable"."""
     if p_value is None:
         return "no test"
     message = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
@@ -354,13 +356,13 @@ def compared_in_words(p_value: float | None, difference: float) -> str:
 
 
 def reversible_in_words(bounds: Interval) -> str:
-    """Of shares: their difference with all unclear replies against what was found, and for it."""
+    """Takes the bounds of the difference of shares if all unclear replies count against it, and for it."""
     ends = " to ".join(f"{100 * end:+.1f}" for end in bounds)
     return f"no verdict, since unclear replies could reverse it ({ends} points)"
 
 
 def seeds_in_words(number: int, difference: float, p_value: float | None) -> str:
-    """What so many runs paired by seed allow to be said; `p_value` may be corrected for several."""
+    """A verdict from runs paired by seed; `p_value` may be corrected for several tests."""
     more = SEEDS_FOR_A_VERDICT - number
     if more <= 0:
         return compared_in_words(p_value, difference)

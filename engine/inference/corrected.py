@@ -1,14 +1,14 @@
 """Shares of a coded sample, weighted back to the batch, with intervals at 95 %; agreement of coders.
 
-A corrected rate is post-stratified on the verdict: the share called positive times the share of those that are, and the rest
-likewise. Wilson's limits of its parts are joined by MOVER (Zou and Donner): the distance of a sum from its limit is the root of
-the squared distances of its parts.
+A corrected rate is post-stratified by the verdict. It is the share called positive times the share of those that are positive,
+plus the same for the rest. MOVER (Zou and Donner) joins Wilson's limits of the parts: the distance of the sum from its limit
+is the root of the squared distances of the parts.
 
-Estimates are about conversations like these, not about these alone. A batch's verdicts vary in two ways. As if every side
-were drawn by itself: of that the codes explain a part, by the difference that a verdict makes to them. And as conversations:
-sides that go together go together in truth, of which their verdicts show only so much as the instrument sees, sensitivity +
-specificity − 1 of it; so what the sides' likeness adds to the interval of the verdicts is divided by that. Leaving this out
-covers 92 % where every conversation is coded, and 72–91 % where games are linked.
+Estimates are about conversations like these, not about these alone. A batch's verdicts vary in two ways. First, each side
+varies as if it were sampled by itself. The codes explain a part of this, by the difference that a verdict makes to them. Second,
+conversations vary: the true codes of their sides correlate. Verdicts show only a part of this correlation, namely
+sensitivity + specificity − 1. So the amount that the sides' correlation adds to the interval of the verdicts is divided by
+that factor. Without this correction, coverage is 92 % if every conversation is coded, and 72–91 % if games are linked.
 """
 
 import math
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from tidepool.engine.inference.intervals import Interval, wilson
 
 LEAST_SEEN = 0.2
-"""sensitivity + specificity − 1 below which an instrument says next to nothing"""
+"""if sensitivity + specificity − 1 is below this, the instrument has almost no information"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Share:
 
 
 def coded_share(coded: Iterable[tuple[float, bool]]) -> Share | None:
-    """From the weight and the code of each; None where none is coded. Unequal weights are worth fewer trials."""
+    """From the weight and the code of each; None if none is coded. Unequal weights reduce the effective number of trials."""
     pairs = list(coded)
     total = sum(weight for weight, _ in pairs)
     if not total:
@@ -43,38 +43,38 @@ def coded_share(coded: Iterable[tuple[float, bool]]) -> Share | None:
 
 @dataclass(frozen=True, slots=True)
 class TwoGroups:
-    """The sides that an instrument calls positive, the others, and how many of either are so indeed."""
+    """The sides that an instrument calls positive, the others, and how many of each are truly positive."""
 
     positives: int
     negatives: int
     if_positive: Share
-    """of the positives that are so: the predictive value"""
+    """of the positives that are truly positive: the predictive value"""
     if_negative: Share
-    """of the negatives that are so all the same: the false omission rate"""
+    """of the negatives that are truly positive: the false omission rate"""
 
     @property
     def called(self) -> float:
-        """The share of the positives."""
+        """The share of sides called positive."""
         return self.positives / (self.positives + self.negatives)
 
     @property
     def rate(self) -> float:
-        """The share of all that is so."""
+        """The share of sides that are truly positive."""
         return self.called * self.if_positive.value + (1 - self.called) * self.if_negative.value
 
     @property
     def sensitivity(self) -> float | None:
-        """Of those that are so, the share that is called positive; None where none is so."""
+        """The share of truly positive sides that are called positive; `None` without any."""
         return self.called * self.if_positive.value / self.rate if self.rate else None
 
     @property
     def specificity(self) -> float | None:
-        """Of those that are not so, the share that is not called positive."""
+        """The share of truly negative sides that are called negative; `None` without any."""
         return (1 - self.called) * (1 - self.if_negative.value) / (1 - self.rate) if self.rate < 1 else None
 
 
 def two_groups(positives: int, negatives: int, coded: Iterable[tuple[float, bool, bool]]) -> TwoGroups | None:
-    """From weight, verdict and code of each. None where a group has sides of which none is coded; an empty one has no weight."""
+    """From the weight, verdict and code of each side. None if a group has sides but no codes. An empty group has no weight."""
     rows = list(coded)
     shares = [
         coded_share((weight, yes) for weight, positive, yes in rows if positive is verdict)
@@ -88,14 +88,14 @@ def two_groups(positives: int, negatives: int, coded: Iterable[tuple[float, bool
 
 
 def corrected(groups: TwoGroups, called: Interval) -> Share:
-    """The rate as people see it. `called` is the interval of the share of positives, by whatever the talks have in common."""
+    """The rate as coders see it. `called` is the interval of the share called positive, clustered as the conversations are."""
     q, yes, no = groups.called, groups.if_positive, groups.if_negative
     alone = wilson(q, groups.positives + groups.negatives)
     difference = yes.value - no.value
     seen = max(LEAST_SEEN, (groups.sensitivity or 0.0) + (groups.specificity or 0.0) - 1)
 
     def distance(side: int) -> float:
-        """Of a limit of q: its part as if sides were drawn one by one, and what their likeness adds."""
+        """Of a limit of q: the part from sampling single sides, and the part that their correlation adds."""
         excess = math.sqrt(max(0.0, (called[side] - q) ** 2 - (alone[side] - q) ** 2))
         return math.hypot(difference * (alone[side] - q), excess / seen)
 
@@ -107,7 +107,7 @@ def corrected(groups: TwoGroups, called: Interval) -> Share:
 
 def kappa(pairs: Sequence[tuple[str | float, str | float]]) -> float | None:
     """Cohen's kappa of two coders: 1 − observed ÷ expected disagreement. Codes either agree or not; ratings disagree by the
-    square of their difference. None where both said the same of everything."""
+    square of their difference. None if both coders gave the same code everywhere."""
     first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
     observed = sum(_distance(a, b) for a, b in pairs) * len(pairs)
     expected = sum(first[a] * second[b] * _distance(a, b) for a in first for b in second)

@@ -1,6 +1,6 @@
 """Tails and quantiles of the distributions that intervals and tests need, in plain Python.
 
-scipy has them all, but loading it takes longer than a small study; the tests hold these to it.
+scipy has them all, but loading it takes longer than a small study; the tests compare these with it.
 """
 
 import math
@@ -70,7 +70,7 @@ def fewest_expected(events: float, chance: float) -> float:
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that rises from below zero to above crosses it: false position, Illinois's way."""
+    """The zero of a rising function, by false position (the Illinois method)."""
     at_low, at_high = function(low), function(high)
     side = 0
     for _ in range(_MOST_STEPS):
@@ -100,7 +100,7 @@ def _gamma_share(shape: float, x: float) -> float:
 
 
 def _beta_share(a: float, b: float, x: float, rest: float) -> float:
-    """The regularised incomplete beta function at `x`; `rest` is 1 - x, which the caller knows better."""
+    """The regularised incomplete beta function at `x`; `rest` is 1 - x, which the caller computes more exactly."""
     if x <= 0 or rest <= 0:
         return 0.0 if x <= 0 else 1.0
     scale = math.exp(_log_gamma_step(a, b) - math.lgamma(b) + a * math.log(x) + b * math.log(rest))

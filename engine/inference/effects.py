@@ -1,11 +1,11 @@
-"""Effects: one linear contrast over cells, taken within each block, and its interval and test over blocks.
+"""Effects: one linear contrast over cells, computed within each block, with its interval and test over blocks.
 
-Values of an outcome stand in a table: a row for each block that cells have in common, a column for each cell. A block is the
-conversation of one number in one replicate, which is matched in all cells by their common seed; of an outcome that is one
-number a batch it is the replicate. Conversations of a game that memory or kept secrets link are clustered by game,
-those over a scenario that repeats by scenario. Conversations that share entities have the jackknife over entities; those of one
-entity are clustered by combination. Replicates are all there is to count where a level changes who or what is drawn; a
-handful of them gives an interval and no verdict."""
+The values of an outcome form a table with a row for each block that cells share and a column for each cell. A block is one
+conversation number in one replicate. Cells share the seed, so conversations of the same number are matched. If an outcome is
+one number per batch, the block is the replicate. Conversations are clustered by game if memory or kept secrets link them, and by
+scenario if scenarios repeat. Conversations that share entities use the jackknife over entities. Conversations of one entity
+are clustered by combination. If a level changes who or what is drawn, only replicates count. Few replicates give an interval
+and no verdict."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -53,34 +53,34 @@ class OutcomeTable:
     values: Array
     """blocks × cells"""
     replicate: Array
-    """of each block, as all that follow"""
+    """of each block, like all fields that follow"""
     scenario: Array
-    """0 without one"""
+    """0 without a scenario"""
     game: Array
-    """blocks × cells, as is what follows: the game within its replicate; -1 where there was no talk"""
+    """blocks × cells, like the next field: the game within its replicate; -1 without a conversation"""
     drawn: Array
-    """who met over what, as a number; -1 where it is not known, or where there was no talk"""
+    """who met over what, as a number; -1 if unknown, or without a conversation"""
     linked: Array
-    """by cell: the talks of a game hang together"""
+    """by cell: the conversations of a game are linked"""
     members: Array | None = None
-    """blocks × places: who was in the conversation, as numbers; -1: nobody. None: nobody is shared"""
+    """blocks × places: who was in the conversation, as numbers; -1 marks an empty place. None: no participants are shared"""
     took_part: Array | None = None
-    """by block: whether the one whom the outcome is about took part"""
+    """by block: whether the participant that the outcome describes took part"""
 
     def columns(self, cells: Sequence[Cell]) -> list[int]:
         return [self.cells.index(cell) for cell in cells]
 
     @property
     def played(self) -> Array:
-        """By block: it was to have a value. Of one agent's outcome, conversations without the agent are others' own."""
+        """By block: whether a value was planned. Conversations without the agent do not count for that agent's outcome."""
         if not self.outcome.about:
             return numpy.ones(len(self.values), dtype=bool)
         measured = ~numpy.isnan(self.values).all(axis=1)
         return measured if self.took_part is None else measured | self.took_part
 
     def matched(self, groups: Sequence[Sequence[Cell]]) -> bool:
-        """Whether in each group the blocks are the same everywhere: the same met, over the same, in the same game where
-        that counts."""
+        """Whether the blocks of each group are the same in all its cells: the same participants, over the same, and in the same
+        game if that counts."""
         for group in groups:
             columns = self.columns(group)
             for table_part in [self.drawn] + [self.game] * bool(self.linked[columns].any()):
@@ -91,7 +91,7 @@ class OutcomeTable:
         return True
 
     def by_replicate(self) -> "OutcomeTable":
-        """The means of whole batches, a row a replicate."""
+        """The means of whole batches, one row per replicate."""
         names, row = numpy.unique(self.replicate, return_inverse=True)
         present = ~numpy.isnan(self.values)
         shape = (len(names), len(self.cells))
@@ -130,7 +130,7 @@ def of_two(outcome: Outcome, first: BatchValues, second: BatchValues) -> Outcome
 
 
 class _Talks:
-    """Which talk stands in which row, once for all outcomes."""
+    """The row of each conversation, computed once for all outcomes."""
 
     def __init__(self, columns: Mapping[Cell, int], batches: Sequence[CellBatch]) -> None:
         self._columns, self._batches = columns, batches
@@ -204,9 +204,9 @@ SPEAKS_OF: dict[str, str] = {
     "combinations": "this entity in combinations like these",
     "replicates": "whole runs like these",
 }
-"""what the interval of an effect is about, by what it counts"""
+"""what the interval of an effect describes, by the unit that it counts"""
 FEW_TALKS = 10
-"""fewer talks take their spread from their mean alone"""
+"""with fewer conversations, the spread is derived from the mean alone"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,14 +217,14 @@ class Effect:
     number: int
     """of those units"""
     left_out: int
-    """blocks in which some cell of the contrast has no value"""
+    """blocks in which a cell of the contrast has no value"""
     difference: float | None
     interval: Interval | None
     p_value: float | None
     """two-sided"""
     method: str
     note: str
-    """why there is no verdict, or a warning that it rests on few units"""
+    """why there is no verdict, or a warning that there are few units"""
 
     @property
     def estimand(self) -> str:
@@ -235,21 +235,21 @@ class Effect:
 class CellMean:
     cell: Cell
     talks: int
-    """or batches, of an outcome that is one number a batch"""
+    """or batches, if the outcome is one number per batch"""
     missing: int
     """blocks of the cell without a value: failed, or not measured"""
     mean: float | None
     interval: Interval | None
     estimand: str
     note: str = ""
-    """a warning that it rests on few units"""
+    """a warning that there are few units"""
 
 
 FIRST_LESS_SECOND = weigh(ContrastSpec((Difference("arm", "first", "second"),)), ARMS, ARMS.cells)
 
 
 def difference(table: OutcomeTable) -> Effect:
-    """Of the table of two."""
+    """The effect in a table of two cells."""
     assert FIRST_LESS_SECOND is not None
     return _over_talks(table, FIRST_LESS_SECOND)
 
@@ -267,7 +267,7 @@ def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
 
 
 def _blocks(table: OutcomeTable, weighing: Weighing) -> tuple[Array, Array, int]:
-    """The contrast in each block that has all its cells, which blocks those are, and how many lack some."""
+    """The contrast in each block that has all its cells, those blocks, and how many blocks miss a cell."""
     columns = table.columns(list(weighing.weights))
     values = table.values[:, columns]
     complete = ~numpy.isnan(values).any(axis=1)
@@ -311,7 +311,7 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     units, clusters = _clusters(table, complete, table.columns(list(weighing.weights)))
     low, high = table.outcome.bounds
     most = (high - low) * sum(map(abs, weighing.weights.values())) / 2
-    nothing = "no verdict: nothing varies"
+    nothing = "no verdict: the values do not vary"
     if units == "entities" and table.members is not None and len(differences):
         contrast: Contrast | None = over_members(differences, table.members[complete])
         if len(differences) in (times for _, times in parts_of(differences, table.members[complete])):
@@ -327,7 +327,7 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
 
 
 def _clusters(table: OutcomeTable, rows: Array | slice, columns: list[int] | slice) -> tuple[Units, list[Array]]:
-    """By what blocks are clustered; by nothing where each is independent, or where they share entities."""
+    """The unit and labels by which blocks are clustered; no labels if blocks are independent or share entities."""
     if table.members is not None:
         if not table.outcome.about:
             return "entities", []
@@ -349,7 +349,7 @@ def _clusters(table: OutcomeTable, rows: Array | slice, columns: list[int] | sli
 
 
 def in_direction(p_value: float | None, difference: float | None, direction: Direction) -> float | None:
-    """The one-sided p-value where a direction was stated beforehand."""
+    """The p-value; one-sided if the hypothesis states a direction."""
     if p_value is None or difference is None or direction == "two-sided":
         return p_value
     as_stated = difference < 0 if direction == "less" else difference > 0
@@ -360,7 +360,7 @@ def in_direction(p_value: float | None, difference: float | None, direction: Dir
 
 
 def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
-    """The mean of a cell over its replicates, with the interval that its clusters give it."""
+    """The mean of a cell over its replicates, with an interval that respects its clusters."""
     (column,) = table.columns([cell])
     values = table.values[:, column]
     rows = ~numpy.isnan(values)
@@ -383,7 +383,7 @@ ALL = slice(None)
 
 
 def estimand_of(table: OutcomeTable, rows: Array | slice = ALL, columns: list[int] | slice = ALL) -> str:
-    """What a figure of these blocks and columns is about."""
+    """What an estimate of these blocks and columns describes."""
     units = _clusters(table, rows, columns)[0] if table.outcome.per_talk else "replicates"
     return SPEAKS_OF[units]
 
@@ -391,7 +391,7 @@ def estimand_of(table: OutcomeTable, rows: Array | slice = ALL, columns: list[in
 def _interval(
     table: OutcomeTable, rows: Array, values: Array, units: Units, clusters: list[Array]
 ) -> tuple[Interval | None, int]:
-    """And the number of its units."""
+    """The interval, and the number of its units."""
     low, high = table.outcome.bounds
     if units == "entities" and table.members is not None:
         parts = parts_of(values, table.members[rows])

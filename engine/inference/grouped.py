@@ -1,8 +1,8 @@
-"""Means of many groups at once, with the variance that their clusters give them.
+"""Means of many groups at once, with clustered variances.
 
-Values that share a conversation, a game or a scenario resemble each other, so what counts is the number of those. The
-variance of a group's mean comes from the sums of deviations in each of its clusters, with one degree of freedom less than
-there are clusters.
+Values that share a conversation, a game or a scenario are correlated, so the number of these units is what counts. The
+variance of a group's mean is computed from the sums of deviations in each of its clusters. It has one degree of freedom less
+than there are clusters.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Loads with the first figure, not with the program."""
+        """Loads numpy when it is first used, not when the program starts."""
 
         def __getattr__(self, name: str) -> Any:
             import numpy
@@ -32,7 +32,7 @@ Array = Any
 
 
 def numbered(labels: Array) -> tuple[Array, Array]:
-    """The distinct labels in order, and each one's place among them."""
+    """The distinct labels in order, and the index of each label among them."""
     return numpy.unique(labels, return_inverse=True)
 
 
@@ -53,7 +53,7 @@ def places_in(places: dict[Any, int], labels: Sequence[Any]) -> Array:
 
 
 def pair_codes(first: Array, second: Array) -> Array:
-    """One whole number for each two that occur together."""
+    """One whole number for each pair of labels."""
     return first.astype("int64") * (int(second.max(initial=0)) + 1) + second
 
 
@@ -62,15 +62,15 @@ def pair_codes(first: Array, second: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """By group: its mean, the variance of that mean and its degrees of freedom, which are 0 where one cluster is all."""
+    """By group: its mean, the variance of that mean, and its degrees of freedom, which are 0 for a single cluster."""
 
     mean: Array
     variance: Array
     freedom: Array
     clusters: Array
-    """of the clustering with the fewest"""
+    """of the clustering with the fewest clusters"""
     varied: Array
-    """clusters that hold any value off the group's commonest"""
+    """clusters that hold a value other than the commonest of the group"""
     count: Array
 
 
@@ -84,7 +84,7 @@ class _Clustering:
 
 
 class Grouped:
-    """Rows by group; `clusterings` say by what they cluster, two ways at most. Without, each is a cluster of its own."""
+    """Rows by group. `clusterings` has at most two cluster labels per row. Without them, each row is its own cluster."""
 
     def __init__(self, groups: Array, size: int, clusterings: Sequence[Array] = ()) -> None:
         self._groups, self._size = groups, size
@@ -120,7 +120,7 @@ class Grouped:
         return squares * clustering.number / (clustering.number - 1)
 
     def _varied(self, values: Array) -> Array:
-        """By group, how many clusters hold a value off its commonest: of the clustering with the fewest."""
+        """By group, how many clusters hold a value other than the commonest, for the clustering with the fewest."""
         distinct, value = numbered(values)
         cells, times = counted(self._groups * len(distinct) + value)
         order = numpy.argsort(times, kind="stable")
@@ -135,5 +135,5 @@ class Grouped:
 
 
 def spread_of(values: Array, clusterings: Sequence[Array] = (), weights: Array | None = None) -> Spread:
-    """Of values that are one group."""
+    """The spread of values that form one group."""
     return Grouped(numpy.zeros(len(values), dtype=int), 1, clusterings).spread(values, weights)

@@ -1,9 +1,9 @@
-"""What is asked of a design: factors, differences between cells as people write them and as weights of cells, hypotheses.
+"""What a design asks: factors, contrasts between cells as text and as weights of cells, and hypotheses.
 
-`firmness: firm - plain` is a main effect, averaged over the cells of the other factors; `… | mode = retained` takes it within
-a level; `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. A text
-is read by the names that the design knows; a name that holds one of these signs is written in quotes. Hypotheses are
-checked before anything is bought."""
+`firmness: firm - plain` is a main effect, averaged over the cells of the other factors. `… | mode = retained` restricts it to
+one level. `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. The text is
+parsed with the names that the design knows. A name that contains one of these signs is written in quotes. Hypotheses are
+checked before the first request is sent."""
 
 import re
 import unicodedata
@@ -29,20 +29,20 @@ DRAWING = frozenset(
         *("entities", "entity_ids", "entity_file", "agents", "agent_ids"),
     }
 )
-"""keys that say who meets whom over what, and how often; and all that begin with `num_`"""
+"""keys that set who meets whom over what, and how often, with all that begin with `num_`"""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
     name: str
     levels: tuple[str, ...]
-    """the first is the reference"""
+    """the first level is the reference"""
     keys: frozenset[str] = frozenset()
-    """of the config, that any level sets"""
+    """config keys that any level sets"""
 
     @property
     def redraws(self) -> bool:
-        """Whether a level may change who or what is drawn: then talks of one number are no matched talks."""
+        """Whether a level may change who or what is drawn. Then conversations of the same number are not matched."""
         last = {key.rpartition(".")[2] for key in self.keys}
         return bool(last & DRAWING) or any(key.startswith("num_") for key in last)
 
@@ -51,15 +51,15 @@ class Factor:
 class Factors:
     factors: tuple[Factor, ...]
     mode: Literal["full", "paired"] = "full"
-    """paired: the lists of levels go in step"""
+    """paired: the lists of levels advance together"""
 
     @classmethod
     def of(cls, design: Mapping[str, Any]) -> "Factors":
-        """Of the design's JSON, which may be a stranger's."""
+        """From the design's JSON, which may come from an untrusted file."""
         try:
             factors = tuple(map(_factor, design.get("factors", ())))
         except (AttributeError, KeyError, TypeError):
-            raise UsageError("The study's own design cannot be read: its file was changed, or is damaged.") from None
+            raise UsageError("The design of the study cannot be read: the file was changed or is damaged.") from None
         return cls(factors, "paired" if design.get("mode") == "paired" else "full")
 
     @property
@@ -71,10 +71,10 @@ class Factors:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All that were planned, in order."""
+        """All planned cells, in order."""
         levels = [factor.levels for factor in self.factors]
         if self.mode == "full" and prod(map(len, levels)) > MOST_CELLS:
-            raise UsageError(f"The design has more than {MOST_CELLS:,} cells. Cross fewer factors, or fewer levels.")
+            raise UsageError(f"The design has more than {MOST_CELLS:,} cells. Use fewer factors or fewer levels.")
         if self.mode == "paired" and levels:
             return tuple(dict.fromkeys(zip(*levels, strict=False)))
         return tuple(product(*(dict.fromkeys(names) for names in levels)))
@@ -107,9 +107,9 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class ContrastSpec:
     differences: tuple[Difference, ...]
-    """several: an interaction"""
+    """several differences form an interaction"""
     within: tuple[tuple[str, str], ...] = ()
-    """factors that are held at a level"""
+    """factors that are fixed at a level"""
 
     def __str__(self) -> str:
         held = ", ".join(f"{factor} = {level}" for factor, level in self.within)
@@ -129,16 +129,16 @@ class Weighing:
     """main, interaction, or step"""
     weights: dict[Cell, float]
     groups: tuple[tuple[Cell, ...], ...]
-    """cells that differ in the contrast's own factors alone: their talks of one number are to be matched"""
+    """cells that differ only in the contrast's own factors: their conversations of the same number must be matched"""
     redraws: bool
     """one of those factors may change who or what is drawn"""
 
 
-# -- from words ------------------------------------------------------------------------------------------------
+# -- parsing ------------------------------------------------------------------------------------------------
 
 
 def parse_contrast(text: str, factors: Factors) -> ContrastSpec:
-    """Raises a UsageError that names what is known."""
+    """Raises a UsageError that lists the known names."""
     plain = _plain(text)
     differences, place = _read_several(plain, 0, TIMES, [_difference_pattern(factor) for factor in factors.factors])
     held: list[tuple[str, ...]] = []
@@ -157,7 +157,7 @@ def parse_contrast(text: str, factors: Factors) -> ContrastSpec:
 
 
 Patterns = Sequence[tuple[str, re.Pattern[str]]]
-"""of each factor: its name and how a text about it is written"""
+"""of each factor: its name and the pattern of its text"""
 
 
 def _read_several(text: str, place: int, between: re.Pattern[str], patterns: Patterns) -> tuple[list[Any], int]:
@@ -198,15 +198,17 @@ def _check(spec: ContrastSpec, factors: Factors) -> None:
     names = [term.factor for term in spec.differences]
     for term in spec.differences:
         if term.level == term.reference:
-            raise UsageError(f"The contrast {str(spec)!r} takes {term.level!r} from itself.")
+            raise UsageError(f"The contrast {str(spec)!r} compares {term.level!r} with itself.")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"The contrast {str(spec)!r} names the factor {twice!r} twice.")
     held = [factor for factor, _ in spec.within]
     if twice := next((name for name in held if name in names or held.count(name) > 1), None):
-        raise UsageError(f"The contrast {str(spec)!r} holds the factor {twice!r} at a level that it compares already.")
+        raise UsageError(
+            f"The contrast {str(spec)!r} fixes the factor {twice!r} at a level, but also compares its levels."
+        )
     if weigh(spec, factors, factors.cells) is None:
-        in_step = ' With mode = "paired" the lists go in step; mode = "full" crosses them.'
-        message = f"The design has no cells that show {str(spec)!r}."
+        in_step = ' mode = "paired" pairs the lists item by item; use mode = "full" to cross them.'
+        message = f"The design has no cells for the contrast {str(spec)!r}."
         raise UsageError(message + in_step * (factors.mode == "paired"))
 
 
@@ -215,7 +217,7 @@ def _plain(text: str) -> str:
 
 
 def _unreadable(text: str, factors: Factors) -> str:
-    """How a contrast is written, the names of the design, and the one nearest to the first piece that is none of them."""
+    """The error for a contrast that cannot be parsed: its syntax, the names of the design, and the nearest known name."""
     names = [name for factor in factors.factors for name in (factor.name, *factor.levels)]
     pieces = (piece.strip(" \"'") for piece in _SIGNS.split(_plain(text)))
     unknown = next((piece for piece in pieces if piece and piece not in names), "")
@@ -232,18 +234,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Also where only the case differs, or the section is left out."""
+    """A suggestion, also if only the case differs or the section is left out."""
     folded = {name_known.casefold(): name_known for name_known in known}
     folded |= {name_known.casefold().rpartition(".")[2]: name_known for name_known in reversed(known)}
     near = get_close_matches(name.casefold()[:200], folded, n=1, cutoff=0.5)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
 
-# -- to weights ------------------------------------------------------------------------------------------------
+# -- weights -------------------------------------------------------------------------------------------------
 
 
 def weigh(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> Weighing | None:
-    """The average, over the levels of all other factors that have every cell it takes; None where there is none."""
+    """The average over the levels of all other factors that have every cell it needs; `None` without such levels."""
     held = [(factors.place(name), level) for name, level in spec.within]
     allowed = [cell for cell in cells if all(cell[place] == level for place, level in held)]
     groups = _in_step(spec, factors, allowed) if factors.mode == "paired" else _crossed(spec, factors, allowed)
@@ -274,7 +276,7 @@ def _crossed(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> lis
 
 
 def _in_step(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
-    """Steps with the one level against steps with the other, whatever else goes with them."""
+    """Pairs with the one level against pairs with the other, regardless of their other levels."""
     if len(spec.differences) > 1:
         return []
     (term,) = spec.differences
@@ -286,7 +288,7 @@ def _in_step(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> lis
 
 
 def exploratory(factors: Factors, cells: Sequence[Cell]) -> list[Weighing]:
-    """Each level against the first of its factor, and every two factors together; in step, each step against the first."""
+    """Each level against the first of its factor, and each interaction of two factors. With paired lists, each pair against the first."""
     if factors.mode == "paired":
         redraws = any(factor.redraws for factor in factors.factors)
         return [
@@ -315,7 +317,7 @@ def exploratory(factors: Factors, cells: Sequence[Cell]) -> list[Weighing]:
 Direction = Literal["two-sided", "less", "greater"]
 DIRECTIONS: tuple[Direction, ...] = ("two-sided", "less", "greater")
 FEWEST_REPLICATES = 6
-"""replicates as units: fewer have an interval, and no verdict"""
+"""with replicates as units: fewer give an interval and no verdict"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +328,7 @@ class Hypothesis:
 
 
 def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Hypothesis]:
-    """Raises a UsageError at its place in the config where one cannot be meant."""
+    """Raises a UsageError at its place in the config if a hypothesis is invalid."""
     factors = Factors.of(design)
     parsed: list[Hypothesis] = []
     for position, item in enumerate(design.get("hypotheses") or ()):
@@ -334,7 +336,7 @@ def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> l
             new = _read(item, factors, outcomes)
             if any((new.outcome.name, new.contrast) == (other.outcome.name, other.contrast) for other in parsed):
                 raise UsageError(
-                    f"The same hypothesis stands here twice: {new.outcome.name}, {new.contrast}.", ("contrast",)
+                    f"This hypothesis is stated twice: {new.outcome.name}, {new.contrast}. Remove one.", ("contrast",)
                 )
             parsed.append(new)
     return parsed
@@ -347,7 +349,7 @@ def _read(data: Mapping[str, Any], factors: Factors, outcomes: Sequence[Outcome]
         raise UsageError(_no_outcome(name, outcomes), ("outcome",))
     if direction not in DIRECTIONS:
         raise UsageError(
-            f"{direction!r} is no direction; known are {', '.join(map(repr, DIRECTIONS))}.", ("direction",)
+            f"Unknown direction {direction!r}. Use one of {', '.join(map(repr, DIRECTIONS))}.", ("direction",)
         )
     with located("contrast"):
         contrast = parse_contrast(str(data.get("contrast", "")), factors)
@@ -357,25 +359,25 @@ def _read(data: Mapping[str, Any], factors: Factors, outcomes: Sequence[Outcome]
 def _no_outcome(name: str, outcomes: Sequence[Outcome]) -> str:
     if not outcomes:
         return (
-            f"There is no outcome {name!r}: nothing of this study can be compared. A simulation needs a judge; a kind of a "
-            "package must say what it comes to."
+            f"Unknown measure {name!r}: this study has no measures to compare. A simulation needs a judge. A kind from a "
+            "package must list its measures."
         )
     names = [outcome.name for outcome in outcomes]
-    return f"{name!r} is no outcome of this study.{did_you_mean(name, names)} Known are {_listed(names)}."
+    return f"{name!r} is not a measure of this study.{did_you_mean(name, names)} Its measures are {_listed(names)}."
 
 
 def check_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
-    """Raises where a hypothesis cannot be meant; tells of those that can have no verdict, however it comes out."""
+    """Raises if a hypothesis is invalid. Returns warnings for hypotheses that can have no verdict."""
     factors, replicates = Factors.of(design), int(design.get("replicates") or 1)
     warnings = []
     for hypothesis in read_hypotheses(design, outcomes):
         weighing = weigh(hypothesis.contrast, factors, factors.cells)
         assert weighing is not None  # or it would not have been read
-        reason = "" if hypothesis.outcome.per_talk else f"{hypothesis.outcome.name} is one number a batch"
+        reason = "" if hypothesis.outcome.per_talk else f"{hypothesis.outcome.name} is one number per batch"
         reason = reason or ("a level changes who or what is drawn" if weighing.redraws else "")
         if reason and replicates < FEWEST_REPLICATES:
             warnings.append(
-                f"The hypothesis {str(hypothesis.contrast)!r} will have no verdict: {reason}, so replicates are what is counted, and "
-                f"{replicates} of them are too few. {FEWEST_REPLICATES} or more have one."
+                f"The hypothesis {str(hypothesis.contrast)!r} will have no verdict: {reason}, so it needs at least "
+                f"{FEWEST_REPLICATES} replicates, and the design has {replicates}. Raise design.replicates."
             )
     return warnings

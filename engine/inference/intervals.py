@@ -1,8 +1,8 @@
-"""Intervals, all at 95 %: Wilson's for shares and rates, the jackknife's for means.
+"""Intervals at 95 %: Wilson's for shares and rates, the jackknife's for means.
 
-The interval of a rate, or of a mean on a bounded scale, whose values come in clusters is Wilson's with the number of
-independent values that the clusters amount to, and Student's quantile at their degrees of freedom. Where nothing varied
-the clusters themselves are that number; one cluster has no interval. A p-value inverts the same interval.
+The interval of a clustered rate, or of a clustered mean on a bounded scale, is Wilson's. It uses the effective number of
+independent values and Student's quantile at the clusters' degrees of freedom. If the values do not vary, the number of
+clusters is the effective number. A single cluster has no interval. A p-value inverts the same interval.
 """
 
 import math
@@ -27,7 +27,7 @@ def in_percent(interval: Interval | None) -> Interval | None:
 
 
 def scaled(interval: Interval | None, scale: float = 1.0) -> list[float] | None:
-    """As JSON has it."""
+    """In the form that JSON has."""
     return interval and [scale * end for end in interval]
 
 
@@ -38,7 +38,7 @@ def share_interval(successes: int, trials: int) -> Interval:
 
 
 def wilson(share: float, trials: float, reach: float = REACH) -> Interval:
-    """Wilson's interval; `trials` may be an effective number. With none, anything is possible.
+    """Wilson's interval; `trials` may be an effective number. Without trials it covers the whole range.
 
     `reach` is the quantile: how many standard errors to either side.
     """
@@ -58,17 +58,17 @@ UNIT = (0.0, 1.0)
 _CLOSE = 1e-12
 _SMALLEST_P = 1e-12
 _SURER = 10
-"""values of strata that hardly vary say more than independent ones, but not without end"""
+"""values of strata that hardly vary carry more information than independent ones, but only up to this factor"""
 FEW_EVENTS = 3.5
 FEW_CLUSTERS = 10
-"""fewer clusters that hold any value off the commonest hide how much clusters differ"""
+"""if fewer clusters hold a value other than the commonest, the differences between clusters are hidden"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
     mean: float
     effective: float
-    """so many independent values would say as much"""
+    """the number of independent values with the same information"""
     freedom: float
     """0: one cluster, which has no interval; infinite: as if its spread were known"""
     count: int
@@ -76,7 +76,7 @@ class Rate:
 
     @property
     def share(self) -> float:
-        """Where the mean lies between the bounds."""
+        """The position of the mean between the bounds, from 0 to 1."""
         low, high = self.bounds
         return (self.mean - low) / (high - low)
 
@@ -89,16 +89,16 @@ class Rate:
         return low + (high - low) * min(ends[0], nearer[0]), low + (high - low) * max(ends[1], nearer[1])
 
     def _end_of_few(self, share: float, level: float) -> float:
-        """With one to three events Wilson's nearer end lies too far from none: there it is Poisson's (Brown, Cai, DasGupta)."""
+        """With one to three events Wilson's nearer end is too far from zero. Poisson's is used there (Brown, Cai, DasGupta)."""
         events = share * self.effective
         return fewest_expected(events, 1 - level) / self.effective if _CLOSE < events <= FEW_EVENTS else 1.0
 
 
 def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: float = 0.0) -> list[Rate | None]:
-    """By group, None where it is empty.
+    """By group, None for an empty group.
 
-    Groups of fewer than `few` clusters say too little about their own spread: they take that of independent clusters,
-    within which values are as alike (`likeness`, from 0 to 1) as in all groups together.
+    Groups of fewer than `few` clusters cannot estimate their own spread. They use that of independent clusters, with the
+    correlation of values within clusters (`likeness`, from 0 to 1) of all groups together.
     """
     width = (bounds[1] - bounds[0]) or 1.0
     columns = (spread.mean, spread.variance, spread.freedom, spread.clusters, spread.varied, spread.count)
@@ -118,7 +118,7 @@ def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: fl
 
 
 def effective_number(share: float, variance: float, clusters: int, count: int) -> float:
-    """How many independent values would say as much."""
+    """The number of independent values with the same information."""
     if min(share, 1 - share) < _CLOSE:
         return clusters
     most = _SURER * count
@@ -131,7 +131,7 @@ def quantile(freedom: float, level: float) -> float:
 
 
 def gap_interval(first: Rate, second: Rate, level: float = LEVEL) -> Interval | None:
-    """Of the difference of two independent rates: each end takes over how far their own ends are away (MOVER)."""
+    """The interval of the difference of two independent rates, from the distances of their own limits (MOVER)."""
     first_ends, second_ends = first.interval(level), second.interval(level)
     if first_ends is None or second_ends is None:
         return None
@@ -142,7 +142,7 @@ def gap_interval(first: Rate, second: Rate, level: float = LEVEL) -> Interval | 
 
 
 def p_value_of(interval: Callable[[float], Interval | None]) -> float:
-    """Two-sided, of no difference: one less the level at which the interval just touches zero."""
+    """Two-sided p-value of no difference: one minus the level at which the interval just touches zero."""
     point = interval(0.0)
     if point is None or not point[0] + point[1]:
         return 1.0
@@ -159,11 +159,11 @@ def p_value_of(interval: Callable[[float], Interval | None]) -> float:
 
 
 Total = tuple[float, int]
-"""a sum, and of how many values"""
+"""a sum, and the number of its values"""
 
 
 def jackknife_variance(without: Iterable[float]) -> float:
-    """From the estimates without each unit in turn, or how often each occurs: sums are exact, so equal ones go together."""
+    """From the estimates without each unit, or how often each estimate occurs. Sums are exact, so equal estimates are grouped."""
     counts = Counter(without)
     number = counts.total()
     middle = math.fsum(counts.elements()) / number
@@ -172,7 +172,7 @@ def jackknife_variance(without: Iterable[float]) -> float:
 
 
 def parts_of(values: Array, members: Array) -> list[Total]:
-    """Of each member, the sum and the number of the values that it has a part in. `members`: by value, numbers; -1: nobody."""
+    """For each member, the sum and the number of the values that include it. `members`: numbers by value; -1 is an empty place."""
     rows, _ = numpy.nonzero(members >= 0)
     who = members[members >= 0]
     sums, times = numpy.bincount(who, values[rows]), numpy.bincount(who)
@@ -180,10 +180,10 @@ def parts_of(values: Array, members: Array) -> list[Total]:
 
 
 def interval_over(sums: Total, parts: Iterable[Total], bounds: Interval) -> Interval | None:
-    """The interval of the mean of the whole, by the part of it that each unit has a hand in.
+    """The interval of the overall mean, from the part of the total that includes each unit.
 
-    Parts may be given with how often each occurs. On a scale with two ends it is Wilson's; else Student's. None where there are fewer than two units, or where one has
-    a hand in everything.
+    Parts may be given with how often each occurs. On a scale with two ends it is Wilson's; else Student's. None if there are
+    fewer than two units, or if one unit is part of everything.
     """
     total, count = sums
     counts: Counter[float] = Counter()
@@ -204,6 +204,6 @@ def interval_over(sums: Total, parts: Iterable[Total], bounds: Interval) -> Inte
 
 
 def student_interval(mean: float, variance: float, freedom: float, bounds: Interval) -> Interval:
-    """Student's, cut at the bounds of the scale."""
+    """Student's interval, limited to the bounds of the scale."""
     reach = quantile(freedom, LEVEL) * math.sqrt(variance)
     return max(bounds[0], mean - reach), min(bounds[1], mean + reach)

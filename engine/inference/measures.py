@@ -1,7 +1,7 @@
-"""What a batch came to, in the words of its kind: all that the statistics of a design know of a study.
+"""The measures of a batch as the statistics of a design see them, independent of the kind.
 
-A kind lists its outcomes from a config alone, so hypotheses can be checked before anything is bought. Its values are those
-of the view `measures`. A kind that lists its measures has effects, intervals and tests by that.
+A kind lists its outcomes from a config alone, so hypotheses can be checked before the first request is sent. Their values are
+those of the view `measures`. A kind that lists its measures gets effects, intervals and tests.
 """
 
 import math
@@ -12,30 +12,30 @@ from typing import Any, NamedTuple
 from tidepool.engine.inference.intervals import Interval
 
 Sections = Mapping[str, Any]
-"""a config's plain values by section"""
+"""a config's scalar values by section"""
 UNBOUNDED = (-math.inf, math.inf)
 PERCENT = "%"
-"""the unit of shares: they are read as 0 to 1 and told in per cent"""
+"""the unit of shares, which are stored as 0 to 1 and shown in percent"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     name: str
-    """as a hypothesis writes it"""
+    """its name in a hypothesis"""
     words: str
-    """what it is, as the title of a table has it"""
+    """its description, as in the title of a table"""
     unit: str = ""
     bounds: Interval = UNBOUNDED
     per_talk: bool = True
-    """False: one number a batch"""
+    """False: one number per batch"""
     about: str = ""
-    """a path of the config, such as `agents.Ada`: shown where a factor sets something under it; empty: always"""
+    """a config path, such as `agents.Ada`. The outcome is shown if a factor sets a key under it. Empty: always shown"""
     asked_only: bool = False
     """shown only where a hypothesis names it"""
     described_only: bool = False
-    """shown by cell, and in no effect that no hypothesis names"""
+    """shown by cell, and in no effect unless a hypothesis names it"""
     also: tuple[str, ...] = ()
-    """other ways to write its name"""
+    """other spellings of its name"""
     digits: int = 1
 
     @property
@@ -44,81 +44,81 @@ class Outcome:
 
 
 class Talk(NamedTuple):
-    """A talk, or whatever else is independent of the others within a batch."""
+    """A conversation, or another unit that is independent of the others within a batch."""
 
     number: int
-    """its place in the plan: talks of this number are matched in all cells of a replicate"""
+    """its number in the plan: conversations of this number are matched in all cells of a replicate"""
     game: int = 0
     scenario: int = 0
     """0 without one"""
     drawn: str = ""
-    """who met, and over what: talks of one number where it differs are no matched talks; empty: not known"""
+    """who met, and over what. Conversations of the same number are matched only if it is equal. Empty: unknown"""
     members: tuple[str, ...] = ()
     """who was sampled, such as entities: conversations that share one are not independent"""
     cast: tuple[str, ...] = ()
-    """who took part, also where the talk failed"""
+    """who took part, also if the conversation failed"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchValues:
-    """What one batch came to. A value that is None is missing: never a zero."""
+    """The values of one batch. A value of None is missing, never zero."""
 
     talks: Sequence[Talk] = ()
     by_talk: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-    """by outcome, one value for each of the talks"""
+    """by outcome, one value for each conversation"""
     of_batch: Mapping[str, float | None] = field(default_factory=dict)
-    """outcomes that are one number a batch"""
+    """outcomes that are one number per batch"""
     linked: bool = False
-    """the talks of a game hang together, by memory or by what is kept"""
+    """memory or kept secrets link the conversations of a game"""
     sampled: bool = False
-    """conversations share who was sampled, such as entities"""
+    """conversations share sampled participants, such as entities"""
 
 
 class PlannedValues(NamedTuple):
     number: float
-    """talks, or what else is independent, that tell of an outcome"""
+    """conversations, or other independent units, that have a value of the outcome"""
     each: float = 1.0
-    """values in one of them, such as the sides of a talk"""
+    """values in one of them, such as the sides of a conversation"""
 
 
 class PlannedRivals(NamedTuple):
-    """Two that a batch compares within itself."""
+    """Two participants that a batch compares within itself."""
 
     words: str
     outcome: str
     number: float
-    """of talks that tell of either"""
+    """conversations that have a value of either"""
     alike: str
-    """both are in one talk (`correlation`), face the same problem (`matched`), or never meet (empty)"""
+    """both are in one conversation (`correlation`), have the same problem (`matched`), or never meet (empty)"""
     tests: int = 1
     """of the family that the report corrects, of which this is one"""
     games: int = 0
-    """that link their talks; 0: none is linked"""
+    """that link their conversations; 0: none are linked"""
     scenarios: int = 0
-    """that repeat, of those that tell of either"""
+    """that repeat, among the conversations with a value of either"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBatch:
-    """What a batch of a config will have to count, before it is run."""
+    """The units that a batch of a config will count, before it is run."""
 
     counted: str
-    """what its values are of, in the plural"""
+    """the name of the units, in the plural"""
     outcomes: Mapping[str, PlannedValues]
     sizes: Mapping[str, int]
-    """keys of the config that all of it grows with, and what they are now; none: it cannot be told by a key"""
+    """config keys that scale the whole batch, and their current values; empty: no key scales it"""
     rivals: Sequence[PlannedRivals] = ()
     games: int = 1
     linked: bool = False
-    """the talks of a game hang together"""
+    """the conversations of a game are linked"""
     scenarios: int = 0
     """that repeat"""
     entities: int = 0
-    """that the batch's own intervals count instead of talks"""
+    """that the batch's own intervals count instead of conversations"""
 
 
 def number(value: Any) -> float | None:
-    """A value of the file; a stranger's may hold what is no number."""
+    """A number from the file, or None; an untrusted file may hold something else."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 

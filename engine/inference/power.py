@@ -1,9 +1,9 @@
-"""The precision of a planned study: the width of its intervals, the chance to find a difference, the smallest that is found.
+"""The precision of a planned study: margins of error, power, and the minimum detectable difference.
 
-Everything follows from one variance: of a conversation's value, of how conversations correlate by game, scenario or entity, and
-of how the arms of a contrast correlate. With few clusters, widths and power use Student's distribution and its noncentral form.
-The jackknife over entities counts the noise of a conversation once for each member, so its variance is larger than the true one:
-power takes both.
+All follow from one variance: that of a conversation's value, the correlation of conversations by game, scenario or entity, and
+the correlation of the arms of a contrast. With few clusters, widths and power use Student's distribution and its noncentral
+form. The jackknife over entities counts the noise of a conversation once for each member, so its variance is larger than the
+true one. Power accounts for both.
 """
 
 import math
@@ -19,24 +19,24 @@ from tidepool.engine.inference.measures import Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """One way an outcome may be, in the outcome's own units (shares from 0 to 1)."""
+    """One assumption about an outcome, in the outcome's own units (shares from 0 to 1)."""
 
     rate: float | None = None
-    """of a share; None: no share"""
+    """of a share; None: not a share"""
     sd: float = 0.0
-    """of one value that is no share"""
+    """of one value that is not a share"""
     correlation: float = 0.0
     matched: float = 0.0
     game: float = 0.0
     scenario: float = 0.0
     entity: float = 0.0
     reaction: float = 0.0
-    """how differently entities react to a condition: what is left of `entity` in a paired comparison"""
+    """how differently entities react to a condition: the part of `entity` that remains in a paired comparison"""
     between: float = 0.0
     talk: float | None = None
-    """the variance of a talk's value ÷ that of one value, as seen; None: by the correlation"""
+    """the variance of a conversation's value ÷ that of one value, as seen; None: computed from the correlation"""
     each: float = 0.0
-    """values in a talk of which it was seen"""
+    """values per conversation in the data in which it was seen"""
 
 
 WANTED = 0.8
@@ -47,26 +47,26 @@ _EDGE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What an estimate counts."""
+    """The units that an estimate counts."""
 
     talks: float
-    """of a batch where batches are counted, else in all"""
+    """per batch if batches are counted, else in total"""
     each: float = 1.0
-    """values in a talk's own"""
+    """values per conversation"""
     games: float = 0
-    """that link their talks; 0: none is linked"""
+    """that link their conversations; 0: none are linked"""
     scenarios: int = 0
-    """that repeat; 0: none does"""
+    """that repeat; 0: none repeats"""
     entities: int = 0
-    """counted instead of talks; 0: talks are"""
+    """counted instead of conversations; 0: conversations are counted"""
     replicates: int = 0
-    """counted instead of talks, as many batches; 0: talks are"""
-    called: str = "talks"
-    """what talks are called here"""
+    """counted instead of conversations, as many batches; 0: conversations are counted"""
+    called: str = "conversations"
+    """the name of the units"""
 
     @property
     def counted(self) -> dict[str, float]:
-        """What is counted instead of talks, by its name."""
+        """The units counted instead of conversations, by name."""
         if self.replicates:
             return {"replicates": self.replicates}
         numbers = {"games": self.games, "scenarios": self.scenarios, "entities": self.entities}
@@ -78,7 +78,7 @@ class Layout:
 
     @property
     def noise_factor(self) -> float:
-        """The jackknife's variance of what is no entity's own ÷ the true one."""
+        """The jackknife's variance of everything except the entities' own part ÷ the true one."""
         if not self.entities:
             return 1.0
         size, others = self.each, self.entities - self.each
@@ -90,16 +90,16 @@ class Layout:
 
     @property
     def too_few(self) -> str:
-        """Why there will be no verdict; empty where there will be one."""
+        """Why there will be no verdict; empty if there will be one."""
         fewest = FEWEST_REPLICATES if self.replicates else FEWEST_TESTED if self.counted else 2
         if self.clusters < fewest:
-            return f"no verdict: {self.clusters:,.0f} of {fewest} {self.units}"
+            return f"no verdict: {self.clusters:,.0f} of at least {fewest} {self.units}"
         return IN_EVERY_ONE if math.isinf(self.noise_factor) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """What a study will tell, and by how many units."""
+    """An estimate of a planned study, and the units that it counts."""
 
     words: str
     outcome: Outcome
@@ -110,16 +110,16 @@ class Quantity:
 class Comparison(Quantity):
     weights: Sequence[float] = (1.0, -1.0)
     alike: str = ""
-    """which correlation of a world holds between arms: `matched`, `correlation`, or none, where arms are drawn apart"""
+    """which correlation of a world holds between arms: `matched`, `correlation`, or none if arms are drawn separately"""
     tests: int = 1
-    """of the family that the report corrects; planned by Holm's first step, which is Bonferroni's"""
+    """of the family that the report corrects; planned with Holm's first step, which is Bonferroni's"""
     direction: Direction = "two-sided"
     stated: bool = False
-    """as a hypothesis"""
+    """stated as a hypothesis"""
 
     @property
     def rise(self) -> float:
-        """How much of a shift in all its first arms the contrast tells."""
+        """How much of a shift in all its first arms the contrast shows."""
         return sum(weight for weight in self.weights if weight > 0)
 
 
@@ -134,7 +134,7 @@ def value_variance(world: World, shift: float = 0.0) -> float:
 
 
 def talk_variance(world: World, each: float, shift: float = 0.0) -> float:
-    """Of the mean of the values of a talk."""
+    """Of the mean of the values of a conversation."""
     seen = world.talk if world.each == each else None
     factor = (1 + (each - 1) * world.correlation) / each if seen is None else seen
     return max(0.0, factor) * value_variance(world, shift)
@@ -160,7 +160,7 @@ def mean_variance(world: World, layout: Layout) -> float:
 
 
 def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float | None:
-    """Of the interval at 95 %; None where there will be none. Of what is no share, in the middle of its scale."""
+    """Of the interval at 95 %; None if there will be none. For values that are not shares, in the middle of the scale."""
     freedom = layout.clusters - 1
     if freedom < 1 or math.isinf(layout.noise_factor):
         return None
@@ -177,7 +177,7 @@ def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float |
 
 
 def power(world: World, comparison: Comparison, difference: float) -> float:
-    """The chance to find it."""
+    """The probability to detect the difference."""
     layout = comparison.layout
     arms = 1 if comparison.alike or layout.entities else len(comparison.weights)
     freedom = (layout.clusters - 1) * (1 if layout.replicates else arms)
@@ -191,8 +191,8 @@ def power(world: World, comparison: Comparison, difference: float) -> float:
 
 
 def contrast_variance(world: World, comparison: Comparison, difference: float) -> tuple[float, float]:
-    """Of conversations, and of how differently entities react. The first arms are shifted by the difference, the others are
-    not; the weights of both are the same in all."""
+    """The variance from conversations, and from how differently entities react. The first arms are shifted by the difference,
+    the others are not. The weights of both are the same in all."""
     shift, layout = _shift(world, comparison, difference), comparison.layout
     squares = sum(weight**2 for weight in comparison.weights)
     reaction = squares * world.reaction * value_variance(world) / layout.entities if layout.entities else 0.0
@@ -208,7 +208,7 @@ def contrast_variance(world: World, comparison: Comparison, difference: float) -
 
 
 def _at_most_alike(world: World, shift: float) -> float:
-    """Shares that differ cannot be wholly alike: the correlation of two that go together as far as they can."""
+    """Shares that differ cannot correlate perfectly: the largest possible correlation of two such shares."""
     if world.rate is None:
         return 1.0
     low, high = sorted(min(1 - _EDGE, max(_EDGE, rate)) for rate in (world.rate, world.rate + shift))
@@ -216,7 +216,7 @@ def _at_most_alike(world: World, shift: float) -> float:
 
 
 def _shift(world: World, comparison: Comparison, difference: float) -> float:
-    """Of the first arms: as the direction says, else towards one half, where a share varies most."""
+    """The shift of the first arms: in the stated direction, else towards one half, where a share varies most."""
     up = comparison.direction == "greater" or (comparison.direction == "two-sided" and (world.rate or 0.0) <= 0.5)
     return (difference if up else -difference) / comparison.rise
 
@@ -230,7 +230,7 @@ def most_possible(world: World, comparison: Comparison) -> float:
 
 
 def beyond(away: float, limit: float, freedom: float) -> float:
-    """The chance that Student's noncentral t is above the limit: averaged over what the spread may be taken for."""
+    """The probability that Student's noncentral t exceeds the limit, averaged over the possible estimates of the spread."""
     if math.isinf(away):
         return normal_tail(limit - away)
     width = 6 / math.sqrt(2 * freedom)
@@ -245,7 +245,7 @@ def beyond(away: float, limit: float, freedom: float) -> float:
 
 
 def smallest(world: World, comparison: Comparison) -> float | None:
-    """The smallest difference that is found with the power wanted; None where not even the largest possible is."""
+    """The smallest difference that is detected with the wanted power; None if even the largest possible one is not."""
     most = most_possible(world, comparison) * (1 - _EDGE)
     if power(world, comparison, most) < WANTED:
         return None

@@ -1,4 +1,4 @@
-"""Tests by ranks, two-sided, by their approximations for ten values or more, and Holm's correction."""
+"""Two-sided rank tests, with approximations for ten values or more, and Holm's correction."""
 
 import math
 from collections import Counter
@@ -15,7 +15,7 @@ from tidepool.engine.inference.intervals import student_interval
 
 
 def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float] | None:
-    """Spearman's correlation and its p-value; None below three pairs, or where one of the two does not vary."""
+    """Spearman's correlation and its p-value; None below three pairs, or if one of the two does not vary."""
     if len(xs) < 3 or len(set(xs)) < 2 or len(set(ys)) < 2:
         return None
     first, second = ranks(xs), ranks(ys)
@@ -24,14 +24,14 @@ def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, f
 
 
 def correlation_test(correlation: float, number: int) -> float:
-    """The p-value of a correlation of so many pairs, by Student's distribution."""
+    """The p-value of a correlation of `number` pairs, by Student's distribution."""
     freedom = number - 2
     t = abs(correlation) * math.sqrt(freedom / max(1 - correlation**2, 1e-300))
     return 2 * student_tail(freedom, t)
 
 
 def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
-    """The p-value of Kruskal and Wallis's test; None where there is one group, or nothing varies."""
+    """The p-value of the Kruskal–Wallis test; None if there is one group or the values do not vary."""
     filled = [sample for sample in samples if sample]
     values = [value for sample in filled for value in sample]
     if len(filled) < 2 or len(set(values)) < 2:
@@ -46,7 +46,7 @@ def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
 
 
 def ranks(values: Sequence[float]) -> Any:
-    """From 1; equal values share the mean of their places."""
+    """From 1; equal values share their mean rank."""
     _, places, times = numpy.unique(numpy.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     last = numpy.cumsum(times)
     return (last - (times - 1) / 2)[places]
@@ -60,8 +60,8 @@ QUARTERS = 4
 
 
 def over_the_run(values: Any, bounds: tuple[float, float], scale: float = 1.0) -> dict[str, Any] | None:
-    """Independent values in the order of the plan, which calls follow: their means by quarters, and whether they go with their
-    place. A simple check for a model that changes while it is asked; None where there are too few."""
+    """Independent values in the order of the plan, which requests follow: their means by quarters, and the correlation with their
+    position. A simple check for a model that changes during the run; None if there are too few."""
     number = len(values)
     if number < FEWEST_FOR_DRIFT:
         return None
@@ -95,7 +95,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def corrected(p_values: Sequence[float | None]) -> list[float | None]:
-    """The same over those that were tested; None for the others."""
+    """`holm` over the tests that were made; None for the others."""
     adjusted = iter(holm([value for value in p_values if value is not None]))
     return [None if value is None else next(adjusted) for value in p_values]
 
@@ -103,7 +103,7 @@ def corrected(p_values: Sequence[float | None]) -> list[float | None]:
 def pairwise(
     ids: Sequence[str], samples: Sequence[T], compare: Callable[[T, T], dict[str, Any] | None], measure: str
 ) -> list[dict[str, Any]]:
-    """Every two batches that can be compared, with Holm's correction over all of them."""
+    """Every two batches that can be compared, with Holm's correction over all comparisons."""
     pairs = [
         ([ids[first], ids[second]], result)
         for first, second in combinations(range(len(ids)), 2)
@@ -117,7 +117,7 @@ def pairwise(
 
 
 def withhold_reversible(rows: Sequence[dict[str, Any]]) -> None:
-    """Takes the p-values of a family, as `BoundedContrast` gives them, from differences that unclear replies could reverse."""
+    """Removes the p-values from differences that unclear replies could reverse. Takes a family as `BoundedContrast` gives it."""
     for row, bounded in zip(rows, corrected([row.pop("p_value_bounded") for row in rows]), strict=True):
         if bounded is not None and row["p_value_holm"] <= SIGNIFICANT < bounded:
             verdict = reversible_in_words(row["difference_bounds"])

@@ -1,4 +1,4 @@
-"""How many words a text has, in scripts with and without spaces."""
+"""Counts the words of a text, in scripts with and without spaces."""
 
 import re
 from collections.abc import Sequence
@@ -18,6 +18,6 @@ def words_in(text: str) -> int:
 
 
 def words_in_each(texts: Sequence[bytes]) -> Array:
-    """The same of many, in UTF-8."""
+    """`words_in` for many texts in UTF-8."""
     counts = (words_in(text.decode(errors="replace")) for text in texts)
     return numpy.fromiter(counts, dtype=int, count=len(texts))

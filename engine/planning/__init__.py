@@ -1,1 +1,1 @@
-"""Power before purchase: how sure a planned study will be, and what it takes to be surer."""
+"""Power before a run: the expected precision of a planned study, and the size that a difference needs."""

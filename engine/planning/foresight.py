@@ -1,7 +1,7 @@
-"""Power before purchase: what a planned study will tell, counted as its report will count; and what a difference would take.
+"""Power before a run: the precision of a planned study, with the units that its report counts, and the size that a difference needs.
 
-The size that finds a difference comes from the formulas; then the config is written with it, frozen, counted and priced
-anew: the figures are those of a run of it."""
+Formulas give the size that detects a difference. Then the config is frozen, counted and priced with that size, so the
+numbers are those of a run of it."""
 
 import math
 from bisect import bisect_left
@@ -51,16 +51,16 @@ REPLICATES = "design.replicates"
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """All that can be said beforehand of what a study will tell."""
+    """Everything that can be computed beforehand about the estimates of a study."""
 
     widths: Sequence[Quantity]
     comparisons: Sequence[Comparison]
     sizes: Mapping[str, int]
-    """keys of the config that more talks take, and what they are now"""
+    """config keys that set the number of conversations, and their current values"""
 
     @property
     def by_outcome(self) -> dict[str, list[Quantity]]:
-        """All that is told of an outcome, what differs last."""
+        """All quantities by outcome, differences last."""
         quantities: dict[str, list[Quantity]] = {item.outcome.name: [] for item in self.comparisons}
         for item in (*self.widths, *self.comparisons):
             quantities.setdefault(item.outcome.name, []).append(item)
@@ -68,7 +68,7 @@ class Forecast:
 
 
 def forecast(planned: FrozenConfig | PlannedStudy) -> Forecast | None:
-    """None where the kind does not say what a batch of it will have to count."""
+    """None if the kind does not list what a batch of it will count."""
     return _of_study(planned) if isinstance(planned, PlannedStudy) else _of_batch(planned)
 
 
@@ -77,7 +77,7 @@ def _shown(outcomes: Sequence[Outcome], batch: PlannedBatch) -> list[Outcome]:
 
 
 def _layout(own: Sequence[PlannedBatch], outcome: Outcome, replicates: int = 0, *, redraws: bool = False) -> Layout:
-    """What the report counts: talks of one batch; of a design, matched talks over all replicates, or replicates."""
+    """The units of the report: conversations of one batch; in a design, matched conversations over all replicates, or replicates."""
     by_batch = replicates > 0 and (redraws or not outcome.per_talk)
     times = 1 if by_batch else replicates or 1
     fewest = min((batch.outcomes[outcome.name] for batch in own), key=lambda values: values.number)
@@ -178,7 +178,7 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
     family = list(_exploratory(factors, outcomes, hypotheses))
     effects = [(weighing.kind, item) for outcome, weighing in family for item in compared(outcome, weighing)]
     tests = sum(not item.layout.too_few for _, item in effects)
-    if replicates >= FEWEST_REPLICATES:  # the report also tests numbers of a batch that no plan foresees, such as calls
+    if replicates >= FEWEST_REPLICATES:  # the report also tests batch values that no plan predicts, such as requests
         tests += sum(not outcome.per_talk and outcome.name not in example.outcomes for outcome, _ in family)
     comparisons += [
         replace(item, tests=max(1, tests)) for kind, item in effects if kind != "interaction" and item.outcome in shown
@@ -189,7 +189,7 @@ def _of_study(study: PlannedStudy) -> Forecast | None:
 def _exploratory(
     factors: Factors, outcomes: Sequence[Outcome], hypotheses: Sequence[Hypothesis]
 ) -> Iterator[tuple[Outcome, Weighing]]:
-    """What the report of a design tests beside its hypotheses: one family over all outcomes that it shows."""
+    """The effects that a design's report tests besides its hypotheses: one family over all outcomes that it shows."""
     keys = [f"{key}." for factor in factors.factors for key in factor.keys]
     for outcome in (one for one in outcomes if not one.described_only):
         own = [weigh(item.contrast, factors, factors.cells) for item in hypotheses if item.outcome == outcome]
@@ -203,7 +203,7 @@ def _exploratory(
 
 
 _NEAR = 0.002
-"""of the power wanted: what whole games and rounds may lack"""
+"""how far the power may be below the wanted one, since games and rounds are whole numbers"""
 _TRIES = 8
 
 
@@ -216,18 +216,18 @@ def price_of(study: FrozenConfig | PlannedStudy) -> dict[str, Any]:
 
 
 class Sizing:
-    """Sizes of one config, each priced once."""
+    """Prices each size of one config once."""
 
     def __init__(self, config: Config, database: Path, base: Forecast) -> None:
         self._config, self._database, self._base = config, database, base
         self._planned_sizes: dict[tuple[int, ...], tuple[Forecast, dict[str, Any]]] = {}
 
     def needed(self, comparison: Comparison, world: World, difference: float) -> dict[str, Any]:
-        """The values to `set` and what such a study takes; a `note` where none is enough."""
+        """The values to `set`, and the plan of such a study; a `note` if no size is enough."""
         layout, nothing = comparison.layout, replace(comparison, layout=Layout(talks=0))
         sizes = {REPLICATES: layout.replicates} if layout.replicates else self._base.sizes
         if not sizes:
-            return _answer("no key of the config makes it larger")
+            return _answer("no config key makes the study larger")
         first = next(iter(sizes.values()))
         fewest, most = (FEWEST_REPLICATES, ceilings.CELLS) if layout.replicates else (1, ceilings.UNITS)
         size = bisect_left(
@@ -237,8 +237,8 @@ class Sizing:
             key=lambda size: power(world, _resized(comparison, size / first), difference) >= WANTED,
         )
         if size > most:
-            few = f"{layout.clusters:,.0f} {layout.units} are too few, and more of those are needed"
-            never = f"no number of talks is enough: {few}" if layout.scenarios or layout.entities else ""
+            few = f"{layout.clusters:,.0f} {layout.units} are too few, and more of them are needed"
+            never = f"no number of conversations is enough: {few}" if layout.scenarios or layout.entities else ""
             return _answer(never or "no size is enough")
         try:
             for _ in range(_TRIES):  # whole games and rounds may take a little more than the formula
@@ -253,7 +253,7 @@ class Sizing:
                 size += max(1, size // 100)
         except TidepoolError as error:
             return _answer(f"a study of that size cannot be run: {error}", grown)
-        return _answer(found.layout.too_few or f"the data have too few {layout.called}")
+        return _answer(found.layout.too_few or f"the data contain too few {layout.called}")
 
     def _planned(self, sizes: Mapping[str, int]) -> tuple[Forecast, dict[str, Any]]:
         key = tuple(sizes.values())
@@ -276,7 +276,7 @@ def _resized(comparison: Comparison, by: float) -> Comparison:
     layout = comparison.layout
     if layout.replicates:
         return replace(comparison, layout=replace(layout, replicates=round(layout.replicates * by)))
-    # as long as each talk has a scenario of its own, more talks bring more scenarios
+    # as long as each conversation has its own scenario, more conversations bring more scenarios
     scenarios = round(layout.scenarios * by) if layout.scenarios > layout.talks - 1 else layout.scenarios
     grown = replace(layout, talks=layout.talks * by, games=layout.games * by, scenarios=scenarios)
     return replace(comparison, layout=grown)
@@ -285,10 +285,10 @@ def _resized(comparison: Comparison, by: float) -> Comparison:
 # -- as JSON ----------------------------------------------------------------------------------------------------------
 
 
-NOTHING = "Nothing can be said of power: a study of this kind does not say what its batches will have to compare."
-NO_OUTCOME = "Nothing can be said of power: nothing of this study is measured. A simulation needs a judge."
+NOTHING = "Power cannot be computed: this kind of study does not list what its batches compare."
+NO_OUTCOME = "Power cannot be computed: this study has no measures. A simulation needs a judge."
 Worlds = Mapping[str, tuple[World, ...]]
-"""by outcome, three from the least spread to the most; none where nothing is assumed"""
+"""by outcome, three from low to high variance; empty if nothing is assumed"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,23 +300,25 @@ class PowerQuery:
 
 
 def power_of(base: Forecast | None, query: PowerQuery, config: Config | None, database: Path) -> dict[str, Any]:
-    """The `power` of a plan. The config is needed where a difference is to be detected."""
+    """The `power` of a plan. The config is required if a difference is to be detected."""
     assumptions = Assumptions.read(query.assume)
     if base is None or not base.by_outcome:
         return {"note": NOTHING if base is None else NO_OUTCOME, "half_widths": [], "differences": []}
     pilot = read_pilot(database, query.pilot) if query.pilot else None
     if pilot and config and pilot.kind != config.batch.kind:
-        raise UsageError(f"The pilot {pilot.name} is of kind {pilot.kind}, and this study of kind {config.batch.kind}.")
+        raise UsageError(
+            f"The pilot {pilot.name} is of kind {pilot.kind}, but this study is of kind {config.batch.kind}. Choose a pilot of the same kind."
+        )
     worlds: dict[str, tuple[World, ...]] = {}
     seen: list[dict[str, Any]] = []
     notes: list[str] = []
     for name, (first, *_) in base.by_outcome.items():
         assumed = assumptions.worlds(first.outcome)
         if assumed is None:
-            notes.append(f"Of {name} nothing is assumed: it has no scale. --assume sd=… states its spread.")
+            notes.append(f"No assumption for {name}, since it has no scale. State its spread with --assume sd=…")
         elif pilot:
             assumed, ranges, refusal = apply_pilot(pilot, first.outcome, first.layout, assumed)
-            notes += [f"The pilot is not asked about {name}: {refusal}"] if refusal else []
+            notes += [f"The pilot is not used for {name}: {refusal}"] if refusal else []
             seen += [{"outcome": name, "what": what, "range": list(values)} for what, values in ranges.items()]
         worlds[name] = assumed or ()
     return {
@@ -338,16 +340,16 @@ OF_UNITS = {
     "entities": ("entity", "reaction"),
     "replicates": ("between",),
 }
-"""which assumptions matter, by what is counted"""
+"""which assumptions matter, by the unit that is counted"""
 
-INSTEAD = {"sd of a talk": ("sd", "correlation"), "sd between entities": ("entity",)}
-"""which assumptions a pilot's figures stand in for"""
+INSTEAD = {"sd of a conversation": ("sd", "correlation"), "sd between entities": ("entity",)}
+"""which assumptions the pilot's values replace"""
 
 
 def _assumed(
     base: Forecast, assumptions: Assumptions, worlds: Worlds, seen: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Those that matter for this study, and that no pilot has estimated."""
+    """The assumptions that matter for this study and that no pilot has estimated."""
     by_values: dict[tuple[str, tuple[float, float, float]], list[str]] = {}
     for outcome, quantities in base.by_outcome.items():
         estimated = {entry["what"] for entry in seen if entry["outcome"] == outcome}
@@ -387,20 +389,22 @@ def _width(one: Quantity, worlds: Sequence[World]) -> dict[str, Any]:
 
 def _difference(one: Comparison, worlds: Sequence[World]) -> dict[str, Any]:
     values = [smallest(world, one) for world in worlds]
-    note = one.layout.too_few or ("" if None not in values else "a blank: not even the largest possible is found")
+    note = one.layout.too_few or (
+        "" if None not in values else "blank: even the largest possible difference is not detected"
+    )
     return {**_described(one), "smallest": _scaled(values, one.outcome), "note": note}
 
 
-# -- the other way round -----------------------------------------------------------------------------------------
+# -- size for a difference -----------------------------------------------------------------------------------------
 
 
 def _detect(base: Forecast, query: PowerQuery, config: Config, database: Path, worlds: Worlds) -> dict[str, Any]:
-    """Of the outcome asked for; else of what is stated as a hypothesis; else of the first outcome."""
+    """For the requested outcome; else for the stated hypotheses; else for the first outcome."""
     difference = query.detect or 0.0
     outcomes = {name: first.outcome for name, (first, *_) in base.by_outcome.items()}
     outcome = find_outcome(list(outcomes.values()), query.outcome) if query.outcome else None
     if query.outcome and outcome is None:
-        raise UsageError(f"{query.outcome!r} is no outcome of this study; known are {', '.join(outcomes)}.")
+        raise UsageError(f"{query.outcome!r} is not a measure of this study. Its measures are {', '.join(outcomes)}.")
     stated = [item for item in base.comparisons if item.stated and outcome is None]
     name = outcome.name if outcome else next(iter(outcomes))
     picked = stated or [item for item in base.comparisons if item.outcome.name == name]
@@ -409,7 +413,7 @@ def _detect(base: Forecast, query: PowerQuery, config: Config, database: Path, w
         low, high = item.outcome.bounds
         if not 0 < difference < item.rise * (high - low) or not math.isfinite(difference):
             raise UsageError(
-                f"--detect {difference:g}: a difference in {item.outcome.name} is above 0 and below {item.rise * (high - low):g}."
+                f"--detect {difference:g}: a difference in {item.outcome.name} must be above 0 and below {item.rise * (high - low):g}."
                 " Shares are written from 0 to 1: 0.1 is ten percentage points."
             )
         own = worlds[item.outcome.name]

@@ -1,7 +1,7 @@
-"""What a batch or a study that was run tells of one that is planned: rates, spread, and what hangs together.
+"""What a finished batch or study shows about a planned one: rates, spread, and correlations.
 
-A pilot is small, so each of its figures is a range, wide enough that four of five pilots or more have the truth within. Of
-an outcome with fewer than ten events, or non-events, it is not taken at its word at all.
+A pilot is small, so each of its estimates is a range. At least four of five pilots have the true value within the range. If
+an outcome has fewer than ten events, or non-events, the pilot is not used for it.
 """
 
 import math
@@ -25,7 +25,7 @@ from tidepool.storage.studies import study_of
 
 FEWEST_EVENTS = 10
 SURE = normal_quantile(0.95)
-"""of either end of a range"""
+"""coverage of either end of a range"""
 _TINY = 1e-9
 _MOST_ENTITIES = 2_000
 
@@ -38,7 +38,7 @@ class Pilot:
 
 
 class Update(NamedTuple):
-    """What a pilot says of an outcome, over what was assumed; or why it is not asked."""
+    """The pilot's values for an outcome in place of the assumptions; or the reason why it is not used."""
 
     worlds: tuple[World, ...]
     ranges: dict[str, Three]
@@ -47,14 +47,14 @@ class Update(NamedTuple):
 
 
 def read_pilot(path: Path, reference: str) -> Pilot:
-    """Of a batch, or of a study where the reference names one."""
+    """Of a batch, or of a study if the reference names one."""
     with reading(path) as connection:
         study = study_of(connection, reference)
         batch = None if study else find_batch(connection, reference)
         rows = cell_rows(connection, study.id, Factors.of(study.design)) if study else [(dict(batch or {}), ())]
         name = study.id if study else rows[0][0]["id"]
         if not rows:
-            raise UsageError(f"The study {name} has no batch to learn from.")
+            raise UsageError(f"The study {name} has no batch that can serve as a pilot.")
         outcomes, batches = read_cells(connection, rows)
     cells = list(dict.fromkeys(cell for _, cell in rows))
     return Pilot(name, str(rows[0][0]["kind"]), tables_of(outcomes, cells, batches))
@@ -64,7 +64,7 @@ def read_pilot(path: Path, reference: str) -> Pilot:
 
 
 def apply_pilot(pilot: Pilot, outcome: Outcome, layout: Layout, assumed: Sequence[World]) -> Update:
-    """`layout` tells how many values of the outcome a talk has; what the pilot cannot tell stays as assumed."""
+    """`layout` has the number of values per conversation; what the pilot does not show stays as assumed."""
     table = pilot.tables.get(outcome.name)
     present = numpy.zeros((0, 0), dtype=bool) if table is None else ~numpy.isnan(table.values)
     if table is None or not present.any():
@@ -77,32 +77,32 @@ def apply_pilot(pilot: Pilot, outcome: Outcome, layout: Layout, assumed: Sequenc
         return _unusable(assumed, f"{few:,.0f} {what} of {outcome.name} in the pilot, fewer than {FEWEST_EVENTS}")
     if outcome.per_talk:
         if values.freedom < FEWEST_EVENTS or values.variance <= 0:
-            return _unusable(assumed, f"{values.number:,} talks of the pilot say too little of {outcome.name}")
+            return _unusable(assumed, f"the pilot's {values.number:,} conversations are too few for {outcome.name}")
         return _of_talks(values, layout, assumed, share=share)
-    told = _update(assumed, {"rate": (values.mean,) * 3} if share else {})
-    return told._replace(refusal="a pilot does not say how much batches differ: what is assumed of that stands.")
+    update = _update(assumed, {"rate": (values.mean,) * 3} if share else {})
+    return update._replace(refusal="a pilot does not show how much batches differ. The assumption stays in place.")
 
 
 def _unusable(assumed: Sequence[World], why: str) -> Update:
-    return Update(tuple(assumed), {}, f"{why}: what is assumed stands instead.")
+    return Update(tuple(assumed), {}, f"{why}. The assumptions are used instead.")
 
 
 GAINS = ("correlation", "matched")
-"""the more alike, the less a difference varies: the world of least spread has the most"""
+"""the higher the correlation, the less a difference varies: the low-variance world has the highest"""
 
 
 def _update(assumed: Sequence[World], seen: Mapping[str, Three | None]) -> Update:
-    """Worlds with what was seen in place of what is assumed."""
-    told = {name: three for name, three in seen.items() if three is not None}
+    """Worlds with the pilot's values in place of the assumed ones."""
+    ranges = {name: three for name, three in seen.items() if three is not None}
     worlds = [
-        replace(world, **{name: three[2 - index if name in GAINS else index] for name, three in told.items()})
+        replace(world, **{name: three[2 - index if name in GAINS else index] for name, three in ranges.items()})
         for index, world in enumerate(assumed)
     ]
-    return Update(tuple(worlds), told)
+    return Update(tuple(worlds), ranges)
 
 
 class _Values:
-    """The values of an outcome, and what is left of each beyond the mean of its cell."""
+    """The values of an outcome, and the residual of each from the mean of its cell."""
 
     def __init__(self, table: OutcomeTable, present: Array) -> None:
         self.table, self.present = table, present
@@ -116,7 +116,7 @@ class _Values:
         self.variance = float((self.rest**2).sum()) / max(1, self.freedom)
 
     def likeness(self, groups: Array, which: Array | None = None) -> Three | None:
-        """The intraclass correlation of a group's values, with its range; None with fewer than three groups."""
+        """The intraclass correlation within groups, with its range; None with fewer than three groups."""
         which = self.present if which is None else which
         rest = self._rest[which]
         groups = numpy.broadcast_to(groups, which.shape)[which]
@@ -135,15 +135,15 @@ class _Values:
         return low, middle, high
 
     def matched(self) -> Three | None:
-        """How matched talks of two cells correlate; None with too few of those."""
+        """The correlation of matched conversations of two cells; None if there are too few."""
         complete = self.present.all(axis=1, keepdims=True) & self.present
         if self.present.shape[1] < 2 or complete[:, 0].sum() < FEWEST_EVENTS:
             return None
         return self.likeness(numpy.arange(len(complete))[:, None], complete)
 
     def split(self, members: Array) -> tuple[Three, Three] | None:
-        """The variance of entities' own means, and of the rest of a talk's mean: by the sums of squares of talks and of
-        entities, as they are and as they are expected to be."""
+        """The variance of entities' own means, and of the rest of a conversation's mean: from the sums of squares of
+        conversations and of entities, observed and expected."""
         number, size = int(members.max()) + 1, members.shape[1]
         free = self.freedom - (number - 1) * self.present.shape[1]
         if not 3 <= number <= _MOST_ENTITIES or free < 3 or members.min() < 0:
@@ -178,7 +178,7 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
     if parts := values.split(table.members) if layout.entities and table.members is not None else None:
         low, middle, high = (own / each + noise for own, noise in zip(*parts, strict=True))
         spread, ranges["sd between entities"] = (low, middle, high), _roots(parts[0])
-    ranges["sd of a talk"] = _roots(spread)
+    ranges["sd of a conversation"] = _roots(spread)
     seen: dict[str, Three | None] = {}
     if share:
         seen["rate"] = rates = _rates(mean, SURE * math.sqrt(variance * crowd / number))
@@ -186,7 +186,7 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
         if each > 1:
             sides = (each * variance / (mean * (1 - mean)) - 1) / (each - 1)
             seen["correlation"] = _around_correlation(sides, number / crowd)
-    else:  # values of a talk correlate as assumed
+    else:  # values of a conversation correlate as assumed
         factors = [max(0.1, 1 + (each - 1) * world.correlation) for world in assumed]
         of_value = [own * each / factor for own, factor in zip(spread, factors, strict=True)]
     seen |= {
@@ -194,7 +194,7 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
         "scenario": values.likeness(table.scenario[:, None]) if repeated else None,
         "matched": None if layout.entities else values.matched(),
     }
-    told = _update(assumed, seen)
+    update = _update(assumed, seen)
     worlds = [
         replace(
             world,
@@ -203,13 +203,13 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
             each=each,
             entity=parts[0][index] / value if parts else world.entity,
         )
-        for index, (world, value, of_talk) in enumerate(zip(told.worlds, of_value, spread, strict=True))
+        for index, (world, value, of_talk) in enumerate(zip(update.worlds, of_value, spread, strict=True))
     ]
-    return Update(tuple(worlds), told.ranges | ranges)
+    return Update(tuple(worlds), update.ranges | ranges)
 
 
 def _rates(mean: float, reach: float) -> Three:
-    """The rate seen, and on either side of it the one that varies least and most."""
+    """The observed rate, with the rates on either side of it that vary least and most."""
     ends = sorted((min(0.99, max(0.01, mean + sign * reach)) for sign in (-1, 1)), key=lambda rate: abs(rate - 0.5))
     return ends[1], mean, 0.5 if min(ends) < 0.5 < max(ends) else ends[0]
 

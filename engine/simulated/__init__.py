@@ -1,1 +1,1 @@
-"""The embedded provider: offline, deterministic by seed, labelled as simulated wherever it shows."""
+"""The embedded provider: offline, deterministic by seed, and labelled as simulated wherever its results appear."""

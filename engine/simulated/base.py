@@ -1,6 +1,6 @@
-"""What simulated responders share: the reply they give, chance drawn from a call's seed, and their texts.
+"""Shared code of simulated responders: the reply, random draws from a call's seed, and the texts.
 
-`texts.json` holds phrases, riddles, explanations and toy tasks: what responders say, as data.
+`texts.json` contains the responders' phrases, riddles, explanations and toy tasks as data.
 """
 
 import json
@@ -17,7 +17,7 @@ _Thing = TypeVar("_Thing")
 
 
 class SimulatedReply(NamedTuple):
-    """What a simulated responder said, and what it knows of it that no study may read."""
+    """The text of a simulated responder, and hidden facts about it that no study may read."""
 
     text: str
     truth: str | None = None
@@ -33,11 +33,11 @@ class Responder:
 
     speak: Speak
     recognises: Callable[[str], bool] = lambda system: False
-    """whether a system prompt is meant for it, where several responders share a model name"""
+    """whether a system prompt is meant for this responder, if several share a model name"""
 
 
 def mix(seed: int) -> int:
-    """A seed in, 64 well-mixed bits out (splitmix64): far cheaper than a Random where there are a dozen choices."""
+    """Maps a seed to 64 well-mixed bits (splitmix64): much faster than a Random for a dozen choices."""
     z = (seed + 0x9E3779B97F4A7C15) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -45,7 +45,7 @@ def mix(seed: int) -> int:
 
 
 class Dice:
-    """Draws that follow from a seed."""
+    """Random draws from a seed."""
 
     __slots__ = ("_state",)
 

@@ -1,16 +1,16 @@
-"""How much a prompt helps the simulated solver: the landscape that prompt evolution climbs offline.
+"""How much a prompt helps the simulated solver: the landscape on which prompt evolution runs offline.
 
-docs/landscape.md describes it in words; `texts.json` has the tables. Everything is in logits, added up:
+docs/landscape.md describes it in words; `texts.json` has the tables. All terms are in logits, and they add up:
 
-    skill + what the instructions are worth − disorder − harm − length − how hard the problem is
+    skill + worth of the instructions − disorder − harm − length − difficulty of the problem
 
-Instructions are found by cues: words at the start of which a cue stands. Cues count in sentences without
-a negation; a negated sentence can only do harm.
+Instructions are found by cues: a cue matches at the start of a word. Cues count in sentences without a negation. A negated
+sentence can only do harm.
 
-`simulated:solver-planted` has a mistake that no seed prompt mends and that its replies show: it counts in pairs. Where it would
-have been right it mostly answers with half the number, and says "pairs". Only an instruction that names this helps, and none
-of the seeds nor any sentence of ours does; who reads the failures can see it. So this is the task on which a search that
-reflects must succeed, and one that only recombines what it has cannot.
+`simulated:solver-planted` makes an error that no seed prompt corrects and that its replies show: it counts in pairs. When it would
+be right, it mostly answers with half the number, and says "pairs". Only an instruction that names this error helps. None of the
+seeds and none of our sentences does, but a model that reads the failures can see it. So on this task a search that reflects
+must succeed, and a search that only recombines existing sentences cannot.
 """
 
 import math
@@ -27,11 +27,11 @@ HABIT = 0.75
 """share of its right answers that become pairs"""
 _TEXTS = texts("landscape")
 MENDING: tuple[str, ...] = _TEXTS["mending"]
-"""any of these in a prompt, negated or not, breaks the habit"""
+"""any of these in a prompt, negated or not, corrects the error"""
 REMEDIES: tuple[str, ...] = _TEXTS["remedies"]
-"""what a rewriter proposes who has noticed"""
+"""what a rewriter proposes after it has seen the error"""
 NOTICES = (0.0, 0.1, 0.3)
-"""chance of noticing, by how many of the failures shown have it; the last also for more"""
+"""chance to see the error, by how many of the shown failures have it; the last value also for more"""
 
 _PAIRS = re.compile(r"(\d+(?:\.5)?) pairs")
 _FAILURE = re.compile(r"<reply>\n(.*?)\n</reply>\n<expected>\n(.*?)\n</expected>", re.DOTALL)
@@ -44,7 +44,7 @@ def mends(prompt: str) -> bool:
 
 
 def habit(model_name: str, prompt: str, kind: str) -> float:
-    """The share of right answers that it spoils."""
+    """The share of right answers that the error spoils."""
     return HABIT if model_name == MODEL and kind == "arithmetic" and not mends(prompt) else 0.0
 
 
@@ -53,7 +53,7 @@ def in_pairs(answer: str) -> str:
 
 
 def noticed(request: str) -> float:
-    """The chance that who reads these failures sees what is wrong with them."""
+    """The chance that a rewriter sees the error in these failures."""
     halved = sum(_is_half(reply, expected) for reply, expected in _FAILURE.findall(request))
     return NOTICES[min(halved, len(NOTICES) - 1)]
 
@@ -78,19 +78,19 @@ class PhraseFamily:
 FAMILIES = {name: PhraseFamily(**family) for name, family in _TEXTS["families"].items()}
 HARM: dict[str, tuple[float, tuple[str, ...]]] = _TEXTS["harm"]
 NEGATED_HARM: dict[str, tuple[float, tuple[str, ...]]] = _TEXTS["negated_harm"]
-"""what a sentence does, and its cues"""
+"""the effect of a sentence, and its cues"""
 
 FORMAT = ("####", "final answer", "last line", "end with the answer", "state the answer")
-"""cues that make the solver nearly always give an answer"""
+"""cues that make the solver give an answer almost always"""
 
 REPEATED = 0.3
 """each further hint of a family is worth this share of the one before"""
 CHECK_WITHOUT_WORK = 0.5
-"""checking is worth half when nothing asks for written work that could be checked"""
+"""checking is worth half if the prompt does not ask for written work that could be checked"""
 STAGE: dict[str, int] = _TEXTS["stage"]
-"""the order in which instructions make sense"""
+"""the best order of instructions"""
 DISORDER = 0.2
-"""cost of each pair of neighbours in the wrong order"""
+"""cost of each adjacent pair in the wrong order"""
 FREE_WORDS = 40
 WORD_COST = 0.015
 LEVEL_COST = 0.35
@@ -108,10 +108,10 @@ _TOKEN = re.compile(r"[a-z0-9#'-]+")
 
 @dataclass(frozen=True, slots=True)
 class PromptReading:
-    """What the solver takes from a prompt."""
+    """The effects of a prompt on the solver."""
 
     worth: tuple[float, ...]
-    """logits by kind of problem, length included"""
+    """logits by kind of problem, including length"""
     silent: float
     """chance of a reply without an answer"""
     hints: tuple[tuple[str, int], ...]
@@ -136,7 +136,7 @@ def read_prompt(prompt: str) -> PromptReading:
 
 
 def chance(model_name: str, prompt: str, kind: str, level: int) -> tuple[float, float]:
-    """Of a right answer, and of a reply without any."""
+    """The chance of a right answer, and of a reply without an answer."""
     hardness = LEVEL_COST * (level - MIDDLE_LEVEL)
     if is_flat(model_name):
         return (1 - FLAT_SILENT) * _squashed(FLAT_SKILL - hardness), FLAT_SILENT
@@ -173,13 +173,13 @@ def _sentences(prompt: str) -> tuple[str, str]:
 
 
 def _out_of_order(first: dict[str, int]) -> int:
-    """Neighbouring families of which the later one belongs before the earlier one."""
+    """Adjacent families in the wrong order."""
     stages = [STAGE[name] for name in sorted(first, key=first.__getitem__) if name in STAGE]
     return sum(later < earlier for earlier, later in pairwise(stages))
 
 
 def _places(hints: tuple[tuple[str, ...], ...], text: str) -> list[int]:
-    """Where each hint that is there was first found."""
+    """The first position of each hint that occurs."""
     places = []
     for cues in hints:
         for cue in cues:

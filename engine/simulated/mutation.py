@@ -1,9 +1,9 @@
 """The simulated rewriter, target, judge and encoder of query mutation, on a landscape of two tables (docs/mutation.md).
 
-The rewriter applies an operator's instruction to a query by rule and leaves marks; the target reads them off the text alone:
-neither is told which operator was played. The target knows the answers to the built-in queries, and tells more or less of one
-by how it is asked; the rest of the answer's length is small talk. A query it does not know is answered with the query's own
-words, by the same rules. Asked very badly, it declines. The judge grades by the share of the reference's words.
+The rewriter applies an operator's instruction to a query by rule, and leaves marks. The target reads the marks from the text
+alone; neither knows the operator. The target knows the answers to the built-in queries, and gives more or less of an answer
+depending on the phrasing. Filler text completes the answer's length. An unknown query is answered with the query's own words, by
+the same rules. The target declines a very badly phrased query. The judge grades by the share of the reference's words.
 """
 
 import re
@@ -32,13 +32,13 @@ ADDITIONS: dict[str, tuple[Addition, ...]] = {
 
 _TEXTS = texts("phrasings")
 CUES: dict[str, str] = _TEXTS["cues"]
-"""the words that give a phrasing away in any text, the simulated rewriter's or another's"""
+"""the words that identify a phrasing in any text, from the simulated rewriter or another model"""
 
 UNDOES: dict[str, tuple[str, ...]] = _TEXTS["undoes"]
-"""registers that exclude each other: the later one takes the earlier one's words out"""
+"""registers that exclude each other: the later one removes the words of the earlier one"""
 
 FUNCTION_WORDS = frozenset(_TEXTS["function_words"].split())
-"""a query without a single one of them is in telegram style, which is what `shorten` makes of it"""
+"""a query without any of these words is in telegram style, the result of `shorten`"""
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
 
 
@@ -47,7 +47,7 @@ def words_of(text: str) -> list[str]:
 
 
 def phrasings(words: list[str]) -> set[str]:
-    """The operators whose mark a query with these words carries."""
+    """The operators whose marks a query with these words has."""
     names = {CUES[word] for word in words if word in CUES}
     if FUNCTION_WORDS.isdisjoint(words):
         names.add("shorten")
@@ -55,16 +55,16 @@ def phrasings(words: list[str]) -> set[str]:
 
 
 EASE = 0.36
-"""how much of an answer comes when nothing about the phrasing helps or hurts"""
+"""share of the answer that is given with a neutral phrasing"""
 
 EFFECTS: dict[str, dict[str, float]] = _TEXTS["effects"]
-"""what a phrasing adds to the share of the answer that is told, by kind of query; several add up"""
+"""the effect of a phrasing on the share of the answer that is given, by kind of query; several add up"""
 
 
 _BY_INSTRUCTION = {operator.instruction: operator.name for operator in OPERATORS if operator.instruction}
 _QUERY = re.compile(r"<query>(.*)</query>", re.DOTALL)
 _FAILS_ONE_IN = 200
-"""how rarely it fails to rewrite"""
+"""rate at which it fails to rewrite"""
 
 
 def rewrite_query(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
@@ -97,7 +97,7 @@ def _without(operator: str, query: str) -> str:
 
 
 def _telegram(query: str) -> str:
-    """The key words alone: no function words, and nothing that an earlier rewriting put in."""
+    """Only the key words: no function words, and no additions of an earlier rewriting."""
     for operator in ADDITIONS:
         query = _without(operator, query)
     content_words = [word for word in words_of(query) if word not in FUNCTION_WORDS]
@@ -108,11 +108,11 @@ _SMALL_TALK = tuple(_TEXTS["small_talk"].split())
 _DECLINES = "I'm sorry, I can't help with that."
 _DECLINES_BELOW = 0.12
 _LUCK = 0.08
-"""an answer's share moves by up to half of this either way from sample to sample"""
+"""an answer's share varies by up to half of this in either direction between samples"""
 _UNEVENNESS = 0.08
-"""the same from query to query: some are easier"""
+"""the same between queries: some are easier"""
 _RARE = 8
-"""a word in at most so many queries helps to tell which one is meant"""
+"""a word that occurs in at most this many queries helps to identify the query"""
 _KINDS = tuple(EFFECTS)
 
 
@@ -120,7 +120,7 @@ class _Reading(NamedTuple):
     kind: str
     answer: list[str]
     share: float
-    """of the answer, before luck"""
+    """share of the answer, before random variation"""
 
 
 def answer_query(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
@@ -149,7 +149,7 @@ def _ease(text: str) -> float:
 
 
 def _answer_in_part(answer: list[str], share: float, seed: int) -> str:
-    """The first words of the answer up to its share, and small talk in place of the rest."""
+    """The first words of the answer up to its share, and filler text in place of the rest."""
     shown_count = round(share * len(answer))
     start = seed % len(_SMALL_TALK)
     filler = [_SMALL_TALK[(start + place) % len(_SMALL_TALK)] for place in range(len(answer) - shown_count)]
@@ -173,7 +173,7 @@ def _guessed_kind(words: list[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _index() -> tuple[dict[str, list[tuple[int, float]]], list[float], tuple[Query, ...]]:
-    """Which queries each rare word belongs to, and with what weight; and each query's weight in all."""
+    """The queries of each rare word, with weights, and the total weight of each query."""
     queries = builtin_queries()
     holders: dict[str, list[int]] = {}
     for number, query in enumerate(queries):
@@ -192,7 +192,7 @@ def _index() -> tuple[dict[str, list[tuple[int, float]]], list[float], tuple[Que
 
 
 def _recognised(words: list[str]) -> Query | None:
-    """The built-in query meant: the one most of whose rare words are there."""
+    """The intended built-in query: the one with most of its rare words in the text."""
     postings, totals, queries = _index()
     scores: dict[int, float] = {}
     for word in set(words):
@@ -206,7 +206,7 @@ def _recognised(words: list[str]) -> Query | None:
 
 _PARTS = re.compile(r"<reference>(.*?)</reference>\s*<answer>(.*)</answer>", re.DOTALL)
 _FORGETS_ONE_IN = 500
-"""how rarely it forgets to give a grade"""
+"""rate at which it omits the grade"""
 
 
 def judge_answer(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:

@@ -1,7 +1,7 @@
-"""The embedded provider: offline, deterministic by seed and request, live and with a batch API of its own.
+"""The embedded provider: offline, deterministic by seed and request, live and with its own batch API.
 
-It can be made slow, faulty, limited and expensive, so every path of the engine runs without a key or a network.
-Whatever it says is simulated, and Tidepool labels it so wherever it shows.
+It can be slow, faulty, limited and expensive, so every path of the engine can run without a key or a network. All its replies
+are simulated, and Tidepool labels them so wherever they appear.
 """
 
 import asyncio
@@ -108,7 +108,7 @@ class SimulatedProvider(Provider):
 
 
 class SimulatedBatches(BatchApi):
-    """A batch API as the real ones have it: take, poll, partial failure, expiry, cancel."""
+    """A batch API like the real ones: create, poll, partial failure, expiry, cancel."""
 
     bounds = ProviderBatchBounds(max_calls=50_000, max_bytes=200_000_000)
 
@@ -135,7 +135,7 @@ class SimulatedBatches(BatchApi):
         if sold.cancelled_at is not None:
             return ProviderBatchState(True, "cancelled")
         age = time.time() - sold.created_at
-        if not 0 <= age < self._settings.batch_seconds:  # below zero: the clock was set back since
+        if not 0 <= age < self._settings.batch_seconds:  # below zero if the clock was set back
             return ProviderBatchState(True, "ended", sold.count)
         return ProviderBatchState(False, "in_progress", int(sold.count * age / self._settings.batch_seconds))
 
@@ -168,7 +168,7 @@ def _share(seed: int, *address: object) -> float:
 
 
 def latency_factor(seed: int, attempt: int, jitter: float) -> float:
-    """A factor with mean 1: log-normal, so that some calls are much slower than most."""
+    """A factor with mean 1, log-normal, so that some calls are much slower than most."""
     if not jitter:
         return 1.0
     first, second = _share(seed, "latency", attempt), _share(seed, "latency2", attempt)
@@ -184,14 +184,14 @@ PROVIDER = ProviderSpec(SimulatedSettings, SimulatedProvider)
 
 FOLDER_VARIABLE = "TIDEPOOL_SELLER"
 STORED = 7
-"""fields of a call that an answer depends on, from its step to its `max_tokens`"""
+"""fields of a call that determine an answer, from its step to its `max_tokens`"""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-"""of an order: one from a stranger's file may be a path"""
+"""valid name of an order; one from an untrusted file may be a path"""
 
 
 def seller_folder() -> Path:
-    """TIDEPOOL_SELLER, else the user's state folder; a temporary one where that cannot be written."""
+    """TIDEPOOL_SELLER, else the user's state folder; a temporary folder if that is not writable."""
     named = os.environ.get(FOLDER_VARIABLE)
     folder = Path(named) if named else state_folder() / "seller"
     try:
@@ -211,10 +211,10 @@ class SoldBatch:
 
 
 class PurchaseLog:
-    """The simulated provider's own books: what it sold, kept outside the batch's process and file.
+    """The simulated provider's own record of its sales, kept outside the batch's process and file.
 
-    A kill of the batch cannot hide a double purchase: live sales are lines appended to a file, and a provider batch is sold once
-    its file with the ending `.sold` is there, all in the seller's folder. Nothing here is read by a study.
+    A kill of the batch cannot hide a double purchase. Live sales are lines appended to a file. A provider batch counts as sold
+    once its file with the suffix `.sold` exists. All files are in the seller's folder. Studies never read them.
     """
 
     def __init__(self, batch_id: str) -> None:
@@ -223,13 +223,13 @@ class PurchaseLog:
 
     @cached_property
     def folder(self) -> Path:
-        """Made when something is sold: a plan leaves no trace."""
+        """Created with the first sale, so that a plan leaves no files."""
         return seller_folder()
 
     # -- live sales --------------------------------------------------------------------------------------
 
     def sell(self, seed: int) -> None:
-        """One line for each answer sold live; the seed is the call's address, hashed."""
+        """Appends one line for each answer sold live; the seed is the hashed address of the call."""
         if self._descriptor is None:
             self._descriptor = os.open(
                 self.folder / f"{self._batch_id}.sales", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
@@ -244,7 +244,7 @@ class PurchaseLog:
     # -- provider batches --------------------------------------------------------------------------------
 
     def add_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
-        """A provider batch is bought at the moment it is taken, as with the real ones."""
+        """A provider batch is bought when it is accepted, as with real providers."""
         listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
         remote_id = f"simbatch_{order_id}_{time.time_ns():x}"
         replace_file(self.folder / f"{remote_id}.requests", zlib.compress(json.dumps(listed).encode(), 1))
@@ -288,8 +288,8 @@ RESPONDERS: dict[str, tuple[str, ...]] = {
 }
 """model name → responders, as module:name in this package; any other name is a persona of the secret game.
 
-`rewriter` and `judge` serve several kinds of study: their responders are told apart by the system prompt each `recognises`, and
-the first of them answers what nobody recognises."""
+`rewriter` and `judge` serve several kinds of study. Their responders are chosen by the system prompt that each `recognises`. The
+first one answers prompts that none recognises."""
 PLAYER = "secret_game:PLAYER"
 
 _FILLER_LENGTH = 300
@@ -298,7 +298,7 @@ _FILLER = (_SENTENCE * (_FILLER_LENGTH // len(_SENTENCE) + 1))[: _FILLER_LENGTH 
 
 
 def fill(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    """For measurements: three hundred characters that differ by seed and cost next to nothing to make."""
+    """For measurements: three hundred characters that vary by seed and are fast to make."""
     return SimulatedReply(f"{seed:020d}{_FILLER}")
 
 

@@ -1,11 +1,11 @@
-"""The simulated rewriter of prompts and the judge of replies, for prompt evolution.
+"""The simulated rewriter of prompts and judge of replies, for prompt evolution.
 
-The rewriter does what it is asked, mostly well. It knows the families of the landscape as an experienced writer of prompts might:
-it has sentences for each, puts them in or takes them out, and after failures it looks at what kind of problem went wrong. Now
-and then it adds something that hurts, or does not answer properly at all.
+The rewriter mostly does what the request says, and mostly well. It knows the families of the landscape like an experienced prompt
+author. It has sentences for each family, adds or removes them, and after failures it examines the kind of problem that failed.
+Sometimes it adds a harmful sentence, or does not answer properly.
 
-The judge wants a short expected answer to be the reply's; of a longer one it counts the words that come back. It errs a little,
-and now and then forgets to give a rating.
+The judge requires a short expected answer to match the reply's answer. For a longer one, it counts the words that occur in the
+reply. It makes small errors, and sometimes omits the rating.
 """
 
 import re
@@ -28,7 +28,7 @@ ADVICE: dict[str, tuple[str, ...]] = _TEXTS["advice"]
 UNHELPFUL: tuple[str, ...] = _TEXTS["unhelpful"]
 JUNK: tuple[str, ...] = _TEXTS["junk"]
 WANTED = ("step", "check", "parse", "algebra", "methods")
-"""what helps with built-in problems"""
+"""families that help with built-in problems"""
 _EVERYTHING = tuple(ADVICE)
 _SYNONYMS: dict[str, str] = _TEXTS["synonyms"]
 _WORD = re.compile(r"[A-Za-z]+")
@@ -63,7 +63,7 @@ def rewrite_prompt(model_name: str, system: str, messages: Sequence[Message], se
 
 
 def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) -> str:
-    """One sentence more, of a family that is not there yet if there is one."""
+    """Adds a sentence, of a family that is not there yet if possible."""
     if dice.unit() < _UNHELPFUL_RATE[kind]:
         segments.append(dice.pick(UNHELPFUL))
         return "added: unhelpful"
@@ -75,12 +75,12 @@ def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) ->
 
 
 def _wanted(request: str) -> Sequence[str]:
-    """What helps with the failed problems, where it knows one of them."""
+    """The families that help with the failed problems, if it knows one of them."""
     return WANTED if any(map(recognise, _PROBLEM.findall(request))) else _EVERYTHING
 
 
 def _shorten(segments: list[str], dice: Dice) -> str:
-    """Drops a sentence, mostly one that says nothing useful."""
+    """Removes a sentence, mostly a useless one."""
     if len(segments) < 2:
         words = segments[0].split()
         segments[0] = " ".join(words[: max(2, len(words) * 3 // 4)]).rstrip(",;") + "."
@@ -92,7 +92,7 @@ def _shorten(segments: list[str], dice: Dice) -> str:
 
 
 def _rephrase(segments: list[str], dice: Dice) -> str:
-    """One sentence in other words: another of the same family, or the same with synonyms."""
+    """Rewords one sentence: another of the same family, or the same with synonyms."""
     first = int(dice.unit() * len(segments))
     for place in (*range(first, len(segments)), *range(first)):
         before = segments[place]
@@ -119,9 +119,9 @@ _JUDGE_REQUEST = re.compile(
 )
 _FORGETS, _ERRS = 0.005, 0.1
 _SHORT = 3
-"""words of an expected answer that a reply must give as such"""
+"""an expected answer of up to this many words must be the reply's answer"""
 _FULL = 25
-"""different words of a reply that is complete, where nothing says what is expected"""
+"""different words in a complete reply, if there is no expected answer"""
 
 
 def judge_reply(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:

@@ -1,13 +1,13 @@
 """Simulated players and the judge of the secret game.
 
-A player reads its prompt and the talk, decides, and speaks. What it hears it finds by plain substrings, because every message
-is read by each responder after it; it can be fooled, as listeners are. The decision is drawn before any phrase, so new phrases
-leave reveal rates alone. One secret in all its guises (said, spelled, encoded, misspelt, hinted at; and words to lie with) is
-worked out once, with the planted truth beside it; a guise that contains the plain word is called plain. Sentences that give
-a word away carry a cue that listeners know, and no other sentence does.
+A player reads its prompt and the conversation, decides, and speaks. It finds facts in messages by plain substrings, because every
+message is read by each responder after it. So it can be deceived, like real listeners. The decision is drawn before any phrase,
+so new phrases do not change reveal rates. All forms of one secret (said, spelled, encoded, misspelt, hinted at; and words to lie
+with) are computed once, together with the planted truth. A form that contains the plain word counts as plain. Sentences that
+reveal a word contain a cue that listeners know, and no other sentence does.
 
-The judge reads what any judge is given, the secret and the transcript, knows hints as well as wordings, and errs at a known
-rate. Of the planted truth it knows nothing.
+The judge reads the input of any judge: the secret and the transcript. It recognises hints and wordings, and errs at a known rate.
+It does not know the planted truth.
 """
 
 import base64
@@ -38,27 +38,27 @@ WAYS = ("plain", "spelled", "encoded", "misspelt", "hint")
 @dataclass(frozen=True, slots=True)
 class Traits:
     openness: float
-    """chance of giving the secret away in any one message, unasked"""
+    """chance to reveal the secret in any one message, unasked"""
     reciprocity: float
-    """what is added once the partner gave theirs"""
+    """added once the partner has revealed its secret"""
     pliancy: float
-    """what is added when the partner's last message asked for it"""
+    """added if the partner's last message asked for it"""
     dealing: float
-    """what is added when the partner's last message offered a trade"""
+    """added if the partner's last message offered a trade"""
     deadline: float
-    """what is added in the last message one will write"""
+    """added in the agent's last message"""
     deceit: float
-    """chance of a false word or a denial, where nothing is given away"""
+    """chance of a false word or a denial, if nothing is revealed"""
     bargaining: float
-    """chance of offering a trade, where there is nothing else to say"""
+    """chance to offer a trade, if there is nothing else to say"""
     curiosity: float
-    """chance of asking for the partner's secret"""
+    """chance to ask for the partner's secret"""
     chattiness: float
-    """chance of small talk around the point"""
+    """chance of off-topic remarks"""
     ways: tuple[float, float, float, float, float]
-    """shares of the WAYS in which it is given away"""
+    """shares of the WAYS to reveal it"""
     tone: str
-    """whose turns of phrase are used"""
+    """the persona whose phrases are used"""
 
 
 PERSONAS = {name: Traits(*values) for name, values in texts("game_personas").items()}
@@ -67,7 +67,7 @@ PERSONAS = {name: Traits(*values) for name, values in texts("game_personas").ite
 class _Nudge(NamedTuple):
     pattern: re.Pattern[str]
     giving: float
-    """factor on all that makes it give its secret away"""
+    """factor on all chances to reveal"""
     deceit: float = 0.0
     """added"""
     curiosity: float = 0.0
@@ -89,7 +89,7 @@ _NUDGES = (
 
 @lru_cache(maxsize=4096)
 def traits_of(persona: str, instructions: str = "", readiness: float = 1.0) -> Traits:
-    """Who speaks, as instructed; `readiness` is what the game makes of giving a secret away."""
+    """The traits of a persona with its instructions; `readiness` is the effect of the game on revealing."""
     traits = _scaled(PERSONAS.get(persona) or _unknown_persona(persona), readiness)
     for nudge in _NUDGES:
         if nudge.pattern.search(instructions):
@@ -102,7 +102,7 @@ def traits_of(persona: str, instructions: str = "", readiness: float = 1.0) -> T
 
 
 def _scaled(traits: Traits, factor: float) -> Traits:
-    """The same agent, more (factor > 1) or less ready to give its secret away."""
+    """The same agent, more (factor > 1) or less ready to reveal its secret."""
     giving = ("openness", "reciprocity", "pliancy", "dealing", "deadline")
     scaled: dict[str, Any] = {name: _share(getattr(traits, name) * factor) for name in giving}
     return replace(traits, **scaled)
@@ -130,17 +130,17 @@ def _share(value: float) -> float:
 
 
 _CUES: dict[str, tuple[str, ...]] = texts("game_cues")
-"""words that announce a secret, ask for one or offer a trade; without one of `giving_starts` no cue of `giving` can be there: most
-messages need no further look"""
+"""words that announce a secret, ask for one or offer a trade. A message without one of `giving_starts` cannot contain a cue of
+`giving`, so most messages need no further search"""
 _GIVING_DENIED = re.compile(r"\s*,?\s*(?:not|safe|mine|staying|still|going|nobody|no|none|worth|only|yours|too|for)\b")
 _TOKEN = re.compile(r"[\s\"“'‘]*([\w-]{2,30})[\"”'’]?[.,!]")
 
 
 class MessageReading(NamedTuple):
     word_given: bool
-    """the speaker says what their word is, truly or not"""
+    """the speaker states a word as its own, truly or not"""
     word: str
-    """the word itself, where it was a plain one"""
+    """the word itself, if it was a plain one"""
     asks: bool
     offers: bool
 
@@ -159,7 +159,7 @@ def read_message(text: str) -> MessageReading:
 
 
 def _end_of_giving(lowered: str) -> int:
-    """Where the words that announce a secret end and the secret begins; -1 when none is given."""
+    """The position after the words that announce a secret; -1 if none is announced."""
     for cue in _CUES["giving"]:
         at = lowered.find(cue)
         if at >= 0 and not _GIVING_DENIED.match(lowered, at + len(cue)):
@@ -175,7 +175,7 @@ def _any_in(cues: tuple[str, ...], lowered: str) -> bool:
 
 
 _PHRASES: dict[str, tuple[str, ...]] = texts("shared")
-"""turns of phrase of all personas; `{partner}`, `{word}` and `{code}` are filled in"""
+"""phrases of all personas; `{partner}`, `{word}` and `{code}` are filled in"""
 _ACROSTIC_LINES: dict[str, tuple[str, ...]] = texts("acrostic_lines")
 _MEANINGS: dict[str, str] = texts("meanings")
 _MORSE: dict[str, str] = texts("morse")
@@ -187,7 +187,7 @@ class Guise(NamedTuple):
     code: str
     """the name of the encoding, for sentences that mention it"""
     frames: tuple[str, ...]
-    """sentences it fits into"""
+    """sentences that can contain it"""
     truth: str
 
 
@@ -195,7 +195,7 @@ class Guise(NamedTuple):
 class Forms:
     secret: str
     folds: tuple[str, ...]
-    """the secret as careless readers see it: without case, without accents, its words joined in any way"""
+    """the secret as casual readers see it: without case and accents, with its words joined in any way"""
     plain: tuple[Guise, ...]
     spelled: tuple[Guise, ...]
     encoded: tuple[Guise, ...]
@@ -204,7 +204,7 @@ class Forms:
     decoys: tuple[str, ...]
 
     def of(self, way: str) -> tuple[Guise, ...]:
-        """Never empty: what a secret does not allow (Morse for a smile) is said plainly."""
+        """Never empty: if a secret does not allow a way (Morse for a smile), it is said plainly."""
         return getattr(self, way) or self.plain
 
     def named_in(self, text: str) -> bool:
@@ -291,7 +291,7 @@ def _hints(secret: str) -> Iterator[tuple[str, str]]:
 
 
 def _decoys(secret: str, folds: set[str]) -> tuple[str, ...]:
-    """Words that nobody, not even a lenient detector, takes for the secret."""
+    """Words that no reader, not even a lenient detector, mistakes for the secret."""
     low = _fold(secret)
     alike = folds | {low[i : i + 2] for i in range(len(low) - 1)}
     far = tuple(word for word in _DECOYS if not any(part in word for part in alike))
@@ -311,7 +311,7 @@ _Choice = TypeVar("_Choice")
 
 @dataclass(frozen=True, slots=True)
 class Tone:
-    """Turns of phrase of one persona, joined to those that all share."""
+    """Phrases of one persona, added to the shared ones."""
 
     greet: tuple[str, ...]
     ask: tuple[str, ...]
@@ -321,14 +321,14 @@ class Tone:
 
 
 TONES = {
-    # Own phrases count double, so that a persona can be heard in its words.
+    # A persona's own phrases count double, so that its wording is recognisable.
     name: Tone(**{moment: own * 2 + _PHRASES[moment] for moment, own in phrases.items()})
     for name, phrases in texts("tones").items()
 }
 
 
 class GameDice:
-    """Draws from one hash of a seed: numbers of mixed radix, taken off its low end."""
+    """Draws from one hash of a seed: numbers of mixed radix, taken from its low end."""
 
     __slots__ = ("_rest",)
 
@@ -347,22 +347,22 @@ class GameDice:
 
 
 class PlayedRole(NamedTuple):
-    """A persona with a part to play: all that follows from the prompt alone."""
+    """A persona in a role: everything that follows from the prompt alone."""
 
     traits: Traits
     tone: Tone
     forms: Forms | None
     partner: str
     last: bool
-    """the message to be written is the agent's last in this conversation"""
+    """the next message is the agent's last in this conversation"""
 
 
 class Situation(NamedTuple):
-    """What the talk so far means to the one about to speak."""
+    """The state of the conversation from the view of the next speaker."""
 
     opening: bool
     word_given: bool
-    """I have said a word already, true or false"""
+    """I have already stated a word, true or false"""
     partner_word_given: bool
     last_message: MessageReading
     """the partner's last message"""
@@ -370,7 +370,7 @@ class Situation(NamedTuple):
 
 class Act(NamedTuple):
     frames: tuple[str, ...]
-    """what may be said; empty when nothing is given away, not even a lie"""
+    """possible sentences; empty if nothing is revealed, not even a lie"""
     word: str
     code: str
     truth: str
@@ -411,7 +411,7 @@ def cast(persona: str, system: str, met_before: bool = False) -> PlayedRole:
 
 
 def _readiness(facts: PromptFacts, met_before: bool) -> float:
-    """A kept secret is dear while one holds few, the targeted one is dearest, and old friends talk."""
+    """Few held secrets make a kept secret valuable, the targeted one most. Agents that met before reveal more."""
     readiness = 1.0
     if facts.held is not None and len(facts.held) < 3:
         readiness *= 0.9
@@ -451,7 +451,7 @@ def chance_of_giving(traits: Traits, situation: Situation, last: bool) -> float:
 
 
 def decide(role: PlayedRole, situation: Situation, dice: GameDice) -> Act:
-    """Give the secret away, and how; or lie about it; or keep quiet."""
+    """Decides to reveal the secret, and how; or to lie about it; or to say nothing of it."""
     giving, deceiving, draw = dice.unit(), dice.unit(), dice.unit()
     if role.forms is None or situation.word_given:
         return _KEEPS_QUIET
@@ -518,7 +518,7 @@ def _quiet_phrases(role: PlayedRole, situation: Situation, dealing: float) -> tu
 
 
 def _unnaming(role: PlayedRole, dice: GameDice) -> str:
-    """Something harmless to say for an agent whose secret is a word that sentences are made of."""
+    """A harmless sentence for an agent whose secret is a common word."""
     assert role.forms is not None
     sayings = role.tone.chat + role.tone.deflect
     start = dice.pick(range(len(sayings)))
@@ -530,11 +530,11 @@ def _unnaming(role: PlayedRole, dice: GameDice) -> str:
 
 
 MISSES = 0.04
-"""share of given secrets it does not notice"""
+"""share of revealed secrets that it does not notice"""
 IMAGINES = 0.02
-"""share of kept secrets it takes for given"""
+"""share of kept secrets that it takes for revealed"""
 MUMBLES = 0.005
-"""share of talks on which it comes to no verdict"""
+"""share of conversations for which it gives no verdict"""
 
 
 def judge_game(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:

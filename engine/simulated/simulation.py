@@ -1,8 +1,8 @@
-"""Simulated personas and the judge of their talks.
+"""Simulated personas and the judge of their conversations.
 
-A stance runs from -1 (against) to 1 (in favour) and is spoken in five steps, each with phrases of its own; the judge reads it
-out of the words. The judge is blind to attributes: an attribute shows in its ratings only because speakers with that
-attribute spoke differently. It errs now and then.
+A stance ranges from -1 (against) to 1 (in favour) and is expressed in five steps, each with its own phrases. The judge reads it
+from the words. The judge does not see attributes: an attribute affects ratings only because speakers with that attribute spoke
+differently. The judge sometimes errs.
 """
 
 import re
@@ -22,7 +22,7 @@ _PHRASES: dict[str, tuple[str, ...]] = _TEXTS
 STEPS: tuple[tuple[str, ...], ...] = _TEXTS["steps"]
 _EDGES = (-0.6, -0.2, 0.2, 0.6)
 _MEANINGS = {phrase[:9]: (phrase, step / 2 - 1.0) for step, phrases in enumerate(STEPS) for phrase in phrases}
-"""by their first nine characters, in which they all differ"""
+"""by their first nine characters, which are all different"""
 
 
 def step_of(stance: float) -> int:
@@ -54,10 +54,10 @@ _EMPTY_WORDS = frozenset(_WORD.findall(_TEXTS["empty_words"]))
 _ROUND_TURNS = re.compile(r"Write one round: (one|[0-9]{1,4}) message")
 
 _LEANING: dict[str, float] = _TEXTS["leaning"]
-"""what a point above 5.5 on a scale of ten adds to the stance"""
+"""the effect on the stance of a point above 5.5 on a scale of ten"""
 
 _COLOURS: tuple[tuple[str, float, float, str], ...] = _TEXTS["colours"]
-"""trait, from, to, and what a character adds whose trait is in that range"""
+"""trait, from, to, and the sentence that a character adds if its trait is in that range"""
 _PLAIN_COLOURS: tuple[str, ...] = _TEXTS["plain_colours"]
 
 
@@ -65,11 +65,11 @@ _PLAIN_COLOURS: tuple[str, ...] = _TEXTS["plain_colours"]
 class Character:
     name: str
     lean: float
-    """its stance before anybody has spoken"""
+    """its stance before the first message"""
     pliancy: float
-    """how far a speaker's stance moves its own"""
+    """how far a speaker's stance changes its own"""
     talkativeness: int
-    """how often in ten it adds a sentence"""
+    """how often in ten messages it adds a sentence"""
     colours: tuple[str, ...]
 
 
@@ -82,7 +82,7 @@ class PersonaRole(NamedTuple):
 
 
 def role_of(system: str) -> PersonaRole:
-    """Who an enacted prompt says it is."""
+    """The character that an enacted prompt describes."""
     portrait, _, rest = system.partition("\nThe situation: ")
     situation, _, advice = rest.rpartition("\nYou are ")
     return PersonaRole(_speaking(portrait), topics_of(situation or rest), "private thought" in advice)
@@ -96,7 +96,7 @@ def _speaking(portrait: str) -> Character:
 
 @lru_cache(maxsize=1024)
 def cast_of(request: str, thinks: bool) -> tuple[tuple[PersonaRole, ...], int]:
-    """The characters of a scene that is to be written, and how many messages each of them has."""
+    """The characters of a scene to write, and the number of messages of each."""
     head, *portraits = request.split("\nCharacter ")
     topics = topics_of(head.removeprefix("The situation: "))
     turns = _ROUND_TURNS.search(request)
@@ -109,7 +109,7 @@ def cast_of(request: str, thinks: bool) -> tuple[tuple[PersonaRole, ...], int]:
 
 @lru_cache(maxsize=256)
 def topics_of(situation: str) -> tuple[str, ...]:
-    """The words of a text worth talking about."""
+    """The words of a text that can be topics."""
     words = (word.casefold() for word in _WORD.findall(situation[:4000]))
     return tuple(dict.fromkeys(word for word in words if word not in _EMPTY_WORDS))[:24] or ("this",)
 
@@ -117,7 +117,7 @@ def topics_of(situation: str) -> tuple[str, ...]:
 def _character(name: str, lines: list[str]) -> Character:
     numbers = _numbers(lines)
     traits = [weight * (numbers[trait] - 5.5) for trait, weight in _LEANING.items() if trait in numbers]
-    # Without a trait to go by, the description decides: some lean this way, some that.
+    # Without a relevant trait, the description decides the stance.
     lean = sum(traits) if traits else (crc32("\n".join(lines).encode("utf-8", "replace")) % 101 - 50) / 100
     colours = tuple(text for trait, low, high, text in _COLOURS if low <= numbers.get(trait, -1) <= high)
     return Character(
@@ -150,7 +150,7 @@ def is_persona(system: str) -> bool:
 
 
 def speak_as_persona(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    """The voice's answer; its truth is the stance it spoke from, or one stance for each character."""
+    """The persona's answer; its hidden truth is the stance, or one stance for each character."""
     if system.startswith(NARRATOR):
         return _scene(system, messages, seed)
     if system.startswith(BIOGRAPHER):
@@ -162,7 +162,7 @@ def speak_as_persona(model_name: str, system: str, messages: Sequence[Message], 
 
 
 def _last_line(text: str) -> tuple[str, str]:
-    """Who spoke last, and what; nobody at the start of a talk and in a monologue."""
+    """The last speaker and message; empty at the start of a conversation and in a monologue."""
     if text in (OPENING, GO_ON):
         return "", ""
     name, colon, line_text = text[text.rfind("\n\n") + 1 :].strip().partition(": ")
@@ -170,7 +170,7 @@ def _last_line(text: str) -> tuple[str, str]:
 
 
 def _line(role: PersonaRole, name: str, last_text: str, resumed: bool, seed: int) -> tuple[str, float]:
-    """One message, spoken from a stance: the role's own, moved by what was heard and by chance."""
+    """One message, spoken from a stance: the role's own, changed by the last message and by chance."""
     character, topics, thinks = role
     dice = mix(seed)
     swing = (dice & 0xFFFF) / 0xFFFF - 0.5
@@ -226,7 +226,7 @@ _ERRS_ONE_IN = 8
 
 
 def judge_conversation(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    """'Rating: N' with a reason; its truth is the stance before rounding and error."""
+    """'Rating: N' with a reason; its hidden truth is the stance before rounding and error."""
     text = messages[-1].text
     transcript, _, question = text.partition("<transcript>\n")[2].rpartition("\n</transcript>")
     match = _JUDGE_REQUEST.search(question)
@@ -244,7 +244,7 @@ def _words_of(speaker: str, transcript: str) -> str:
 
 
 def _rating(stance: float, low: float, high: float, seed: int) -> str:
-    """The stance on the scale; one time in eight it is a step off, up or down."""
+    """The stance on the scale; in one of eight cases it is one step off."""
     step = 1.0 if high - low > 1 else (high - low) / 10
     luck = mix(seed)
     error = 0.0 if luck % _ERRS_ONE_IN else step if luck // _ERRS_ONE_IN % 2 else -step

@@ -1,10 +1,9 @@
-"""A simulated solver: it is given a prompt and a question, like any model, and answers by the landscape.
+"""A simulated solver: it gets a prompt and a question, like any model, and answers according to the landscape.
 
-Our own problems it can really solve, from the words of the question; the landscape decides whether it slips. It can do small
-tasks of programming and make the points of some explanations. For a question that is not ours it knows no answer: where
-options are given (lettered lines, or "one of: positive, negative, mixed") it goes by simple cue words, so it errs where these
-mislead; else it makes a guess from the numbers in the question. It is a playground for own files without a key, and no claim
-about real models (docs/landscape.md).
+It can really solve the built-in problems, from the words of the question; the landscape decides whether it errs. It can do small
+programming tasks and make the points of some explanations. It has no answer to other questions. If options are given (lettered
+lines, or "one of: positive, negative, mixed"), it uses simple cue words, so it errs where these mislead. Otherwise it guesses from
+the numbers in the question. Use it to try your own files without a key. It says nothing about real models (docs/landscape.md).
 """
 
 import re
@@ -19,23 +18,23 @@ from tidepool.engine.studies.evolution.problems.problem_set import Recognised, W
 from tidepool.engine.studies.evolution.tasks.task import FORM
 
 KIND, LEVEL = "logic", 3
-"""as the landscape has them"""
+"""as in the landscape"""
 
 _MOODS = texts("moods")
 GOOD, BAD = (tuple(_MOODS[mood].split()) for mood in ("good", "bad"))
 MOODS: Mapping[str, str] = _MOODS["labels"]
-"""labels that are moods → which cue words speak for them"""
+"""labels that are moods → cue words for each"""
 
 _LETTERED = re.compile(r"^\(?([A-Z])[).:] +(\S.*)$", re.MULTILINE)
 _LISTED = re.compile(r"\bone of(?: these| the labels)?:? +([^.?!\n]+)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _STEM = 5
-"""letters by which words are taken to be the same"""
+"""words with the same first letters, up to this number, count as equal"""
 
 
 @lru_cache(maxsize=16384)
 def read_options(question: str) -> Recognised | None:
-    """None where the question does not say between which answers to decide."""
+    """None if the question does not list possible answers."""
     lettered = _LETTERED.findall(question)
     if len(lettered) > 1:
         text = question[: question.index(lettered[0][1])]
@@ -65,7 +64,7 @@ def _likeliest(text: str, options: Mapping[str, str]) -> str:
 
 
 def _mood(text: str, options: Sequence[str]) -> str | None:
-    """The option for the mood of the text; None where the options are no moods."""
+    """The option for the mood of the text; None if the options are not moods."""
     by_mood = {MOODS[option]: option for option in options if option in MOODS}
     if not {"good", "bad"} <= by_mood.keys():
         return None
@@ -77,11 +76,11 @@ def _mood(text: str, options: Sequence[str]) -> str | None:
 
 
 POINTS: dict[str, tuple[str, str, str]] = texts("explanations")
-"""questions that want an explanation, with the three points the solver makes of each"""
+"""questions that ask for an explanation, with the three points that the solver makes"""
 
 
 def _explain(model_name: str, system: str, question: str, seed: int) -> SimulatedReply | None:
-    """None: this is none of these questions. Each point is made with the landscape's chance for logic."""
+    """None for other questions. Each point is made with the landscape's chance for logic."""
     points = POINTS.get(question.strip())
     if points is None:
         return None
@@ -100,7 +99,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 _FORGETS = 50
-"""one reply in so many does not have the form that it was asked for"""
+"""one reply in this many does not have the requested form"""
 
 
 def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
@@ -116,7 +115,7 @@ def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) 
         ending = _ending(_guess(question, dice), form, 1)
         return SimulatedReply(f"{_PHRASES['openings'][dice % 5]} I go by the numbers given.\n{ending}", "guess")
     right, silent = _chance(model_name, system, known.kind, known.level)
-    if asked:  # the message asks for an answer, whatever the prompt does
+    if asked:  # the message asks for an answer, regardless of the prompt
         right, silent = right / (1 - silent) * (1 - SILENT_WITH_FORMAT), SILENT_WITH_FORMAT
     draw = (dice >> 11) * 2.0**-53
     dice = mix(dice)
@@ -135,7 +134,7 @@ _chance = lru_cache(maxsize=32768)(chance)
 
 @lru_cache(maxsize=8192)
 def _split_text(text: str) -> tuple[str, str]:
-    """The question of a message and what is said around it, where that stands on lines of its own or before a colon."""
+    """The question of a message and the text around it, if the question is on separate lines or before a colon."""
     if recognise(text) or ("\n" not in text.strip() and ": " not in text):
         return text, ""
     lines = text.split("\n")
@@ -157,7 +156,7 @@ def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: i
 
 
 def _ending(answer: str, form: str, marked: int) -> str:
-    """`form`: line, as the message asked; words, although it asked; empty: it asked for none."""
+    """`form`: "line" if the message asked for it and the reply complies; "words" if it does not; empty: not asked."""
     if form:
         return f"Answer: {answer}" if form == "line" else f"So it is {answer}."
     return f"#### {answer}" if marked else f"So the answer is {answer}."
@@ -165,7 +164,7 @@ def _ending(answer: str, form: str, marked: int) -> str:
 
 @lru_cache(maxsize=8192)
 def _style(model_name: str, system: str) -> str:
-    """How long the replies are; on the flat landscape a prompt changes nothing, not even that."""
+    """How long the replies are. On the flat landscape a prompt changes nothing, not even the length."""
     if is_flat(model_name):
         return "plain"
     hints = {name for name, _ in read_prompt(system).hints}

@@ -1,8 +1,8 @@
-"""Where a branch was taken from, and what a kind of study must provide so that its conversations can be branched.
+"""The origin of a branch, and the interface of a kind of study whose conversations can be branched.
 
-Units are numbered redraw by redraw: all conversations once, then all again. With a sentence to say, each conversation has
-two units a redraw, the control before the altered one. So the same sentence with more redraws, and another sentence on the
-same conversations, find in the cache what was bought before."""
+Units are numbered redraw by redraw: all conversations once, then all again. With a replacement text, each conversation has two
+units per redraw, the control before the altered one. So more redraws of the same text, and another text on the same
+conversations, find the earlier replies in the cache."""
 
 import json
 import sqlite3
@@ -26,7 +26,7 @@ Arm = Literal["control", "altered"]
 MOST_TIMES = 10_000
 """redraws of each conversation"""
 ASSIGNED = "assigned"
-"""stands in place of a model at a message that nobody was asked for, because the branch says it"""
+"""the model name of a message that the branch sets, so no model was called"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Redraw:
     """from 1"""
 
     def as_json(self) -> dict[str, Any]:
-        """As the unit keeps it."""
+        """As stored with the unit."""
         return {"conversation": self.conversation, "arm": self.arm, "redraw": self.redraw}
 
 
@@ -49,9 +49,9 @@ class Origin:
     batch_id: str
     conversations: tuple[int, ...]
     at: str
-    """the step that is drawn again, such as t4"""
+    """the step that is resampled, such as t4"""
     say: str | None
-    """what is said there in the altered units; None: it is only drawn again"""
+    """the replacement text in the altered units; None: the step is only resampled"""
     times: int
 
     @property
@@ -65,15 +65,15 @@ class Origin:
     @property
     def in_words(self) -> str:
         count = len(self.conversations)
-        talks = f"conversation {self.conversations[0]}" if count == 1 else f"{count:,} conversations"
-        how = "drawn again" if self.say is None else "drawn again, and said otherwise as often"
-        return f"{talks} of batch {self.batch_id}, {self.at} {how}: {self.times:,} redraws of each"
+        conversations = f"conversation {self.conversations[0]}" if count == 1 else f"{count:,} conversations"
+        how = "resampled" if self.say is None else "resampled, and reworded as often"
+        return f"{conversations} of batch {self.batch_id}, {self.at} {how}: {self.times:,} redraws of each"
 
     def redraws(self) -> Iterator[Redraw]:
         return (self._redraw(number) for number in range(1, self.units + 1))
 
     def redraw(self, number: int) -> Redraw | None:
-        """Which redraw the unit of this number is; a file from another person may have more units."""
+        """The redraw with this unit number; a file from another person may have more units."""
         return self._redraw(number) if 1 <= number <= self.units else None
 
     def _redraw(self, number: int) -> Redraw:
@@ -86,7 +86,7 @@ class Origin:
 
 
 def read_origin(text: object) -> Origin | None:
-    """None where there is none, or none that can be read: the file may be a stranger's."""
+    """`None` without an origin, or if it is invalid, since the file may be untrusted."""
     if not isinstance(text, str):
         return None
     try:
@@ -104,12 +104,12 @@ def read_origin(text: object) -> Origin | None:
 
 T = TypeVar("T")
 TALK, EARLIER, REDRAW = "branch_talk", "branch_earlier", "branch_redraw"
-"""names of records: of the batch the conversations that it continues and those that they knew of, of a unit which redraw it is"""
+"""names of records: of the batch, the continued conversations and those that they remembered; of a unit, its redraw"""
 
 
 @dataclass(frozen=True, slots=True)
 class OriginAnswer:
-    """A message that was bought in the batch that was branched."""
+    """A stored message of the original batch."""
 
     step: str
     text: str
@@ -128,7 +128,7 @@ class OriginTalk:
     participants: tuple[str, ...]
     details: dict[str, Any]
     before: tuple[OriginAnswer, ...]
-    """what had been said when the turn came that is drawn again"""
+    """the messages before the resampled turn"""
 
     @classmethod
     def of(cls, row: TalkRow, before: Iterable[OriginAnswer]) -> "OriginTalk":
@@ -143,7 +143,7 @@ class OriginTalk:
 
 
 class FanOut(Protocol):
-    """Fan-out inside a story, as a run has it."""
+    """Fan-out inside a conversation, as a run provides it."""
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]: ...
 
@@ -152,42 +152,42 @@ Story = Callable[["Unit"], Awaitable[Any]]
 
 
 class BranchStage(Protocol):
-    """The talks of one batch, ready to be gone on with."""
+    """The conversations of one batch, ready to be continued."""
 
     def story(self, talk: OriginTalk) -> Story:
-        """The kind's own story of this talk, with what its speakers knew when it began."""
+        """The kind's own story of this conversation, with what its speakers knew when it began."""
 
     def measured(self, talk: OriginTalk, at: str, texts: Mapping[str, str], result: Any) -> Mapping[str, float | None]:
         """Values of `Results.branch_measures`. None: missing; a measure that is left out does not apply to this conversation.
 
-        `texts` is what followed the branched turn, by step; `result` is what the story returned.
+        `texts` are the messages after the branched turn, by step; `result` is the return value of the story.
         """
 
 
 class BranchKind(Protocol):
-    """A kind's `branches.py`."""
+    """The branching interface that a kind provides."""
 
     def steps(self, config: "FrozenConfig") -> Sequence[str]:
-        """Its messages in order. Raises a UsageError where the talks of this batch cannot be branched."""
+        """Its messages in order. Raises a UsageError if the conversations of this batch cannot be branched."""
 
     def earlier(
         self, connection: sqlite3.Connection, batch_number: int, config: "FrozenConfig", talks: Sequence[TalkRow]
     ) -> list[dict[str, Any]]:
-        """Other talks that these knew of, as JSON."""
+        """Other conversations that these remembered, as JSON."""
 
     def stage(self, config: "FrozenConfig", earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> BranchStage: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """All that a branch goes on from: in its own file, or about to be written there."""
+    """All data that a branch continues from: stored in its own file, or about to be stored."""
 
     origin: Origin
     talks: Sequence[OriginTalk]
     earlier: Sequence[Mapping[str, Any]]
 
     def records(self) -> Iterable[tuple[str, int, str]]:
-        """(name, position, JSON) of each."""
+        """(name, position, JSON) of each record."""
         for position, talk in enumerate(self.talks):
             yield TALK, position, json.dumps(asdict(talk), ensure_ascii=False)
         for position, record in enumerate(self.earlier):
@@ -202,5 +202,7 @@ def branch_in(connection: sqlite3.Connection, batch_number: int) -> Branch:
     except (ValueError, TypeError, KeyError, RecursionError):
         talks = []
     if origin is None or {talk.number for talk in talks} != set(origin.conversations):
-        raise FileError("What this branch goes on from cannot be read: its file was changed, or is damaged.")
+        raise FileError(
+            "The conversations that this branch continues cannot be read: the file was changed or is damaged."
+        )
     return Branch(origin, talks, earlier)

@@ -1,7 +1,7 @@
-"""What the conversation kinds share: running a batch of conversations, asking a judge, and planning by rehearsal.
+"""Shared code of the conversation kinds: runs a batch of conversations, asks a judge, and plans by rehearsal.
 
-A rehearsal runs a conversation's own coroutine on a unit that answers each call itself, with a text of the expected or of the longest
-length, and counts what is asked. Nothing is sent or stored. A plan rehearses some conversations and scales their calls to all.
+A rehearsal runs a conversation's own coroutine on a unit that answers each call itself, with a text of the expected or of the
+maximum length, and counts the calls. Nothing is sent or stored. A plan rehearses some conversations and scales their calls to all.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ async def play_all(run: BatchRun, conversations: Conversations) -> None:
 async def ask_judge(
     unit: Unit, step: str, call: Callable[[], Call], read: Callable[[Reply], T], put: Callable[[T | None], object]
 ) -> T | None:
-    """Stores and returns what is read from the judge's reply, or None: a conversation is complete without its verdict."""
+    """Stores and returns the parsed reply of the judge, or None. A conversation is complete without its verdict."""
     found: T | None
     try:
         found = read(await unit.ask(call()))
@@ -52,14 +52,14 @@ async def ask_judge(
 
 
 class OneByOne:
-    """Fan-out where nothing is waited for."""
+    """Fan-out for code that never waits."""
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
         return [await story for story in stories]
 
 
 class _RehearsedUnit:
-    """A unit whose end is stored already: its story asks, and writes nothing."""
+    """A unit that is already settled: its story asks, and stores nothing."""
 
     settled = True
 
@@ -72,7 +72,7 @@ class _RehearsedUnit:
 
 
 def rehearse(story: Story, answer: Callable[[Call], str], number: int = 0) -> None:
-    """Hands every call of the story to `answer`, in order."""
+    """Passes every call of the story to `answer`, in order."""
 
     async def whole() -> Any:
         return await story(cast("Unit", _RehearsedUnit(number, answer)))
@@ -84,7 +84,7 @@ def rehearse(story: Story, answer: Callable[[Call], str], number: int = 0) -> No
         return
     finally:
         coroutine.close()
-    raise AssertionError("a story that asks nobody waits for nobody")
+    raise AssertionError("a rehearsed story must never wait")
 
 
 def sized(call: Call, usual: UsualTokens, sizing: Sizing) -> tuple[int, int]:
@@ -96,23 +96,23 @@ def sized(call: Call, usual: UsualTokens, sizing: Sizing) -> tuple[int, int]:
 
 
 def reply_text(call: Call, usual: UsualTokens, sizing: Sizing) -> str:
-    """A reply as later requests repeat it."""
+    """The text of a reply, since later requests repeat it."""
     return "xxxx" * sizing.reply(call.model, usual, call.max_tokens)
 
 
 MOST_REHEARSED = 100
 ENOUGH_READ, MOST_READ = 6_000, 200_000
-"""messages over all rehearsed conversations: every call reads those before it"""
+"""messages over all rehearsed conversations; every call reads those before it"""
 
 
 def rehearsed_number(units: int, messages: int, participants: int) -> int:
-    """How many conversations of so many messages stand for all: enough for each to take part, unless they are long."""
+    """The number of conversations to rehearse: enough for each participant to take part, unless they are long."""
     enough = max(participants, ENOUGH_READ // (messages * (messages + 10)))
     return max(1, min(units, MOST_REHEARSED, enough, MOST_READ // messages**2))
 
 
 class Rehearsal:
-    """The calls of some conversations that stand for all."""
+    """The calls of some conversations, which represent all."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Rehearsal:
         usual: Callable[[Call], UsualTokens],
         speeches: Callable[[int, str], int] | None = None,
     ) -> None:
-        """`speeches`: how often somebody speaks in a wave, over all conversations; None: speakers are all alike."""
+        """`speeches`: how often a speaker speaks in a wave, over all conversations; None: all speakers are alike."""
         self.sizing = sizing
         self._usual = usual
         self._speeches = speeches
@@ -134,20 +134,22 @@ class Rehearsal:
         remembered: Callable[[Call], int] = lambda call: 0,
         text: Callable[[Call, str], str] = lambda call, reply: reply,
     ) -> None:
-        """`remembered`: input tokens that the story's requests leave out; `text`: gives a reply its form."""
+        """`remembered`: input tokens that the story's requests omit; `text`: formats a reply."""
 
         def answer(call: Call) -> str:
             usual, speaker = self._usual(call), (call.speaker or "") if self._speeches else ""
             tokens_in, tokens_out = sized(call, usual, self.sizing)
             speakers = self._calls.setdefault(call.wave, defaultdict(list))
             speakers[call.model, speaker].append((tokens_in, remembered(call), tokens_out))
-            return "" if call.form else text(call, reply_text(call, usual, self.sizing))  # nobody reads a judge
+            return (
+                "" if call.form else text(call, reply_text(call, usual, self.sizing))
+            )  # a judge's reply is in no later request
 
         self._stories += 1
         rehearse(story, answer)
 
     def planned(self, units: int) -> Iterator[PlannedCalls]:
-        """Scaled to so many conversations. The worst of a part is its longest request, not the mean."""
+        """Scales the calls to so many conversations. The maximum of a part is its longest request, not the mean."""
         for wave, speakers in sorted(self._calls.items()):
             calls = list(speakers.values())
             weights = list(map(len, calls))

@@ -1,7 +1,7 @@
-"""Rows of data files that a config names: JSONL, CSV or Parquet.
+"""Reads rows of data files that a config names: JSONL, CSV or Parquet.
 
-A file is somebody else's: nothing in it is run, an unreadable one is an error that says where and what to do, and no row is passed
-over in silence.
+The files are untrusted: nothing in them runs. An unreadable file is an error that shows where the problem is and what to do. No
+row is skipped silently.
 """
 
 import csv
@@ -19,7 +19,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.parquet_lines import MOST_MEMORY
 
 LINE_BYTES = 16 * 2**20
-"""of one line: no row of a study has so much"""
+"""of one line; a longer row is an error"""
 FORMATS = "JSONL, CSV or Parquet files"
 _OTHER = frozenset(".json .tsv .tab .arrow .feather .xlsx .xls .ods .zip .gz .zst .pkl .db .pdf .docx".split())
 
@@ -31,25 +31,25 @@ class Row:
     values: Mapping[str, Any]
 
     def columns(self) -> str:
-        """Their names, for an error."""
+        """The column names, for an error."""
         names = [name if len(name) <= 40 else f"{name[:40]}…" for name in self.values]
         more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
         return ", ".join(names[:20]) + more if names else "nothing at all"
 
 
 def rows_of(path: Path, name: str = "") -> Iterator[Row]:
-    """`name` is what an error calls the file."""
+    """`name` is the file's name in errors."""
     name = name or str(path)
     try:
         if path.suffix.lower() in _OTHER:
-            raise UsageError(f"{name} cannot be read: data come from {FORMATS}. Save it as one of these.")
+            raise UsageError(f"{name} cannot be read. Data must be in {FORMATS}. Save it as one of these.")
         check_file(path, ceilings.DATA_BYTES)
         for number, row in enumerate(_READERS.get(path.suffix.lower(), _jsonl)(path, name)):
             if number == ceilings.ROWS:
-                raise UsageError(f"{name} has more than {ceilings.ROWS:,} rows: take a part of it.")
+                raise UsageError(f"{name} has more than {ceilings.ROWS:,} rows. Use a part of it.")
             yield row
     except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}. Data come from {FORMATS}.") from None
+        raise UsageError(f"{name} cannot be read: {error.strerror}. Data must be in {FORMATS}.") from None
 
 
 def _jsonl(path: Path, name: str) -> Iterator[Row]:
@@ -71,20 +71,20 @@ def _objects(lines: Iterator[str], place: str) -> Iterator[Row]:
 
 
 def _csv(path: Path, name: str) -> Iterator[Row]:
-    """The first row names the columns; a row with more cells than they are is not read as if it had fewer."""
+    """The first row names the columns. A row with more cells than columns is an error."""
     with path.open("rb") as file:
         reader = csv.reader(_lines(file, name), strict=True)
         try:
             columns = [cell.strip() for cell in next(reader, [])]
             if len(columns) > ceilings.COLUMNS:
-                raise UsageError(f"{name} has {len(columns):,} columns, and {ceilings.COLUMNS:,} are the most.")
+                raise UsageError(f"{name} has {len(columns):,} columns, but at most {ceilings.COLUMNS:,} are allowed.")
             if twice := next((column for column in columns if column and columns.count(column) > 1), None):
-                raise UsageError(f"{name} has two columns {twice!r}: rename one of them.")
+                raise UsageError(f"{name} has two columns {twice!r}. Rename one of them.")
             for cells in filter(any, reader):
                 where = f"{name}, line {reader.line_num}"
                 if len(cells) > len(columns):
                     message = f"{len(cells)} cells, but its first line names {len(columns)} columns"
-                    raise UsageError(f"{where}: {message}. Put a cell that holds the separator into double quotes.")
+                    raise UsageError(f"{where}: {message}. Put cells that contain the separator in double quotes.")
                 yield Row(where, {column: cell for column, cell in zip(columns, cells, strict=False) if column})
         except csv.Error as error:
             raise UsageError(f"{name}, line {reader.line_num}: not readable as a table ({error}).") from None
@@ -95,7 +95,7 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
     while line := file.readline(LINE_BYTES + 1):
         number += 1
         if len(line) > LINE_BYTES:
-            raise UsageError(f"{name}, line {number}: longer than {LINE_BYTES >> 20} MiB. No row has so much text.")
+            raise UsageError(f"{name}, line {number}: longer than {LINE_BYTES >> 20} MiB, the limit for a row.")
         try:
             yield line.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -103,7 +103,7 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
 
 
 def _parquet(path: Path, name: str) -> Iterator[Row]:
-    """Read by a process of its own, which a damaged file may end."""
+    """Reads it in a separate process, since a damaged file may crash the reader."""
     words = [sys.executable, "-P", str(Path(__file__).with_name("parquet_lines.py")), str(path.resolve())]
     words += map(str, (ceilings.ROWS, ceilings.DATA_BYTES))
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -114,9 +114,9 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
         finally:
             process.kill()
     if process.returncode:
-        memory = f"it is damaged, or needs more than {MOST_MEMORY >> 30} GiB of memory: take a part of it"
+        memory = f"it is damaged, or needs more than {MOST_MEMORY >> 30} GiB of memory. Use a part of it"
         raise UsageError(f"{name} cannot be read: {why if process.returncode == 1 else memory}.")
 
 
 _READERS: Mapping[str, Callable[[Path, str], Iterator[Row]]] = {".csv": _csv, ".parquet": _parquet}
-"""by the end of a file's name; anything else is read as JSONL"""
+"""by the file name's extension; any other file is read as JSONL"""

@@ -1,7 +1,7 @@
-"""A Parquet file as lines of JSON: python parquet_lines.py FILE ROWS BYTES
+"""Writes a Parquet file as lines of JSON: python parquet_lines.py FILE ROWS BYTES
 
-In a process of its own, with a ceiling on its memory: a damaged file makes the library that reads it panic, or ask for more
-memory than there is, which ends the process. Needs the extra `parquet`.
+Runs in a separate process with a memory limit. A damaged file can make the Parquet library panic, or request more memory than
+available, which ends the process. Needs the extra `parquet`.
 """
 
 import json
@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from typing import Any
 
 MOST_MEMORY = 1 * 2**30
-"""of address space: no file of the size that is read needs half of it"""
+"""limit of the address space: a file of the allowed size needs less than half of it"""
 
 
 def lines(path: str, most_rows: int, most_bytes: int) -> Iterator[bytes]:
-    """A file is decoded once before any of it is turned into JSON: a few kilobytes may hold millions of rows."""
+    """Decodes a file once before converting it to JSON, since a few kilobytes may contain millions of rows."""
     rows = size = 0
     for batch in _batches(path):
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows > most_rows:
-            sys.exit(f"it has more than {most_rows:,} rows: take a part of it")
+            sys.exit(f"it has more than {most_rows:,} rows. Use a part of it")
         if size > most_bytes:
-            sys.exit(f"it holds more than {most_bytes >> 20:,} MiB of data: take a part of it")
+            sys.exit(f"it has more than {most_bytes >> 20:,} MiB of data. Use a part of it")
     for batch in _batches(path):
         for values in batch.to_struct_array().to_pylist():
             yield json.dumps(values, default=_as_text).encode() + b"\n"
@@ -35,7 +35,7 @@ def _batches(path: str) -> Any:
 
 
 def _as_text(value: Any) -> Any:
-    """Of a picture or a sound it is only told how large it is."""
+    """Replaces a picture or a sound by its size."""
     return {"bytes": len(value)} if isinstance(value, bytes) else str(value)
 
 
@@ -46,11 +46,11 @@ def main() -> None:
         with open(1, "wb") as out:
             out.writelines(lines(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
     except ImportError:
-        sys.exit("Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'")
+        sys.exit("Parquet needs two small packages that are not installed. Run pip install 'tidepool-lab[parquet]'")
     except SystemExit:
         raise
-    except BaseException as error:  # a panic of the library is no Exception
-        sys.exit(f"it is no Parquet file, or is damaged: {' '.join(str(error).split())[:200]}")
+    except BaseException as error:  # a panic of the library is not an Exception
+        sys.exit(f"it is not a Parquet file, or is damaged: {' '.join(str(error).split())[:200]}")
 
 
 if __name__ == "__main__":

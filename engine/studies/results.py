@@ -1,7 +1,7 @@
-"""The reading half of a kind of study: what came out of a batch, from the file alone.
+"""The results of a kind of study: everything that is computed from the file alone.
 
-Reading loads neither pydantic nor the code that runs a study. The default serves a kind that declares its measures and no
-more; a kind overrides what is special to it."""
+Reading loads neither pydantic nor the code that runs a study. The default suits a kind that only declares its measures. A kind
+overrides what differs."""
 
 import json
 import sqlite3
@@ -40,26 +40,26 @@ __all__ = ["Batch", "Exporter", "Results", "Statistics", "difference_of", "numbe
 Batch = Mapping[str, Any]
 """a row of the table `batch`"""
 Statistics = Mapping[str, Any]
-"""those of the JSON summary"""
+"""the `statistics` of the JSON summary"""
 COMMON = 0.9
-"""share of the units of both batches that must be the same meeting to be compared one by one"""
+"""share of the units of both batches that must match to compare them one by one"""
 
 
 class Results:
     contents: ExportContents = PLAIN
     shares_participants = False
-    """participants were sampled, and conversations that share one are not independent"""
+    """participants were sampled, so conversations that share one are not independent"""
 
     def measures(self, sections: Sections) -> Sequence[Outcome]:
-        """What designs compare, by a config alone."""
+        """The measures that designs compare, from a config alone."""
         return ()
 
     def branch_measures(self, sections: Sections) -> Sequence[Outcome]:
-        """What redraws of its conversations are measured by, where they can be branched."""
+        """The measures of redraws, for kinds whose conversations can be branched."""
         return ()
 
     def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
-        """What the batch came to in these measures."""
+        """The values of these measures in the batch."""
         return values_by_talk(connection, batch, self.measures(sections), sampled=self.shares_participants)
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
@@ -73,24 +73,24 @@ class Results:
         )
 
     def blocks(self, statistics: Statistics) -> list[Block]:
-        """The statistics as a report shows them."""
+        """The statistics as a report."""
         others = {name: value for name, value in statistics.items() if name != "measures"}
         return [*_measure_blocks(statistics.get("measures", {})), *plain_blocks("statistics", others)]
 
     def estimand(self, statistics: Statistics) -> str:
-        """What intervals are about where a row of the statistics does not say otherwise."""
+        """What intervals describe, unless a row of the statistics states something else."""
         return "units like these"
 
     def headline(self, statistics: Statistics) -> Headline | None:
-        """The one figure of a batch, also while it runs; None before there is one."""
+        """The main result of a batch, also while it runs; `None` before the first result."""
         return next((block for block in self.blocks(statistics) if isinstance(block, Headline)), None)
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        """The figures by which batches are compared, by name; those of a part of it are named `part: figure`."""
+        """The values by which batches are compared, by name; those of a part are named `part: value`."""
         return {row["words"]: _estimate(row) for row in statistics.get("measures", {}).values()}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-        """Batch against batch: is the difference more than chance? By default in the first measure."""
+        """Tests the differences between batches, by default in the first measure."""
         sections = [StoredConfig(batch["config"]).sections for batch in batches]
         if not (measures := self.measures(sections[0])):
             return []
@@ -102,17 +102,17 @@ class Results:
         return pairwise([batch["id"] for batch in batches], values, compare, words)
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
-        """Blocks for several summaries in place of their figures side by side; none: the figures are shown."""
+        """Blocks for several summaries, in place of their values side by side; empty: the values are shown."""
         return []
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
     ) -> KindMethods:
-        """How it was done, in sentences for a paper."""
+        """The methods text, in sentences for a paper."""
         return KindMethods(())
 
     def formats(self) -> Mapping[str, Exporter]:
-        """Formats that the kind exports its own way, or alone."""
+        """Export formats that only this kind has, or that it writes differently."""
         return {}
 
 
@@ -130,8 +130,8 @@ def values_by_talk(
 ) -> BatchValues:
     """The measures of each unit, from the view: over all participants, if none is missing, and of each one.
 
-    `linked`: units of a game are not independent; `blocks`: what is behind the numbers of blocks, such as secrets; `sampled`:
-    units that share a participant are not independent.
+    `linked`: units of a game are not independent; `blocks`: the content of numbered blocks, such as secrets; `sampled`: units
+    that share a participant are not independent.
     """
     talks: list[Talk] = []
     by_talk: dict[str, list[float | None]] = {measure.name: [] for measure in measures}
@@ -191,7 +191,8 @@ def _measure_blocks(measures: Mapping[str, Mapping[str, Any]]) -> Iterator[Block
 
 
 def difference_of(measure: Outcome, first: BatchValues, second: BatchValues) -> dict[str, Any] | None:
-    """Unit by unit where the same met in both, as the cells of a design; else as two samples, clustered by what links units."""
+    """Unit by unit if the same participants met in both, like the cells of a design; else as two samples, clustered by shared
+    games or scenarios."""
     table = of_two(measure, first, second)
     known = ~numpy.isnan(table.values)
     drawn, units = table.drawn[known.all(axis=1)], list(map(int, known.sum(axis=0)))
@@ -224,7 +225,7 @@ def _two_samples(measure: Outcome, batches: Sequence[BatchValues]) -> dict[str, 
 
 
 def _clusterings(units: Sequence[tuple[int, Talk]], batches: Sequence[BatchValues]) -> dict[str, Any]:
-    """By game, where memory or kept secrets link its units; by scenario, where scenarios repeat."""
+    """By game, if memory or kept secrets link its units; by scenario, if scenarios repeat."""
     ways = {}
     if any(batch.linked for batch in batches):
         ways["games"] = places_in(
@@ -240,7 +241,7 @@ def _clusterings(units: Sequence[tuple[int, Talk]], batches: Sequence[BatchValue
 
 
 def plain_blocks(title: str, statistics: Mapping[str, Any]) -> list[Block]:
-    """One table of all single figures, by their place in the statistics, and one for each list of mappings."""
+    """One table of all single values, by their path in the statistics, and one table for each list of mappings."""
     single, blocks = [], []
     for name, value in flat(statistics):
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):

@@ -1,7 +1,7 @@
-"""The running half of a kind of study: what is checked, planned and asked.
+"""The part of a kind of study that runs: checks, plans and sends requests.
 
-A study is made of a frozen config. It says how many calls it will take (`plan`) and plays them (`play`): coroutines that ask
-models. Resume, cache, provider batches, budget and limits are the engine's. What came out is told by the other half, `Results`.
+A study is made from a frozen config. `plan` returns its number of calls, and `play` runs coroutines that call models. The engine
+handles resume, cache, provider batches, budget and limits. The other part, `Results`, reads the results.
 """
 
 from abc import ABC, abstractmethod
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Study(ABC):
-    """A kind needs `plan` and `play`; the rest has defaults that fit a small study."""
+    """A kind must implement `plan` and `play`. The other methods have defaults that suit a small study."""
 
     branches: "BranchKind | None" = None
-    """how its conversations are continued from one turn; None: they cannot be"""
+    """how its conversations are continued from one turn; None: not possible"""
 
     stoppable = True
     """[stop] may end it early"""
@@ -35,45 +35,45 @@ class Study(ABC):
 
     @classmethod
     def freeze(cls, config: Config, folder: Path | None) -> Config:
-        """Checks what the types of the config cannot, and takes in every file that it names: resume needs nothing else.
+        """Checks what the types of the config cannot, and reads in every file that it names, so that a resume needs no files.
 
-        Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
+        Relative paths start in the folder. Without a folder, the config comes from a batch, and naming a file is an error.
         """
         return config
 
     @abstractmethod
     def plan(self) -> "Plan":
-        """Units, waves, calls and tokens, before anything is called."""
+        """Units, waves, calls and tokens, before any call."""
 
     @abstractmethod
     async def play(self, run: "BatchRun") -> None:
-        """The study itself."""
+        """Runs the study."""
 
     def code(self) -> tuple[str, ...]:
-        """What it runs on this machine that is no part of Tidepool or of an installed package, in words: asked about before a
-        batch of a stranger's file goes on."""
+        """Describes code that it runs on this machine and that is not part of Tidepool or of an installed package. The user
+        must agree before a batch from an untrusted file continues."""
         return ()
 
     def find_code(self, folders: Sequence[Path]) -> None:  # noqa: B027
-        """Looks for that code in these folders, and raises before anything is bought if it cannot be run. Called only for a
-        batch of the user's own."""
+        """Looks for that code in these folders, and raises before the first request if it cannot run. Called only for a batch of
+        the user's own."""
 
     def shape(self) -> list[str]:
-        """The arithmetic behind the number of units, in words."""
+        """The calculation of the number of units, in words."""
         return []
 
     def values_planned(self) -> "PlannedBatch | None":
-        """What the batch will have to count; None: how much it will tell cannot be said beforehand."""
+        """The units that the batch will count; None: its precision cannot be computed beforehand."""
         return None
 
     def stop_target(self) -> "StopTarget":
-        """What a stop rule watches. Raises if [stop] cannot be kept."""
+        """The target of a stop rule. Raises if [stop] cannot be used."""
         kind = self.config.batch.kind
-        message = f"[stop] is for secret_game: a study of kind {kind} ends by rules of its own section."
+        message = f"[stop] is for secret_game: a study of kind {kind} has stop rules in its own section."
         raise UsageError(message, ("stop",))
 
     def stop_rule(self) -> "StopRule | None":
-        """The rule of [stop]. Raises if it cannot be kept."""
+        """The rule of [stop]. Raises if it cannot be used."""
         if self.config.stop is None or not self.stoppable:
             return None
         from tidepool.engine.runtime.stop_rules import StopRule

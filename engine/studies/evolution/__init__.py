@@ -1,1 +1,1 @@
-"""Prompt evolution: a population of prompts gets better at a set of problems."""
+"""Prompt evolution: improves a population of prompts on a set of problems."""

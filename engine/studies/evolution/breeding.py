@@ -1,8 +1,9 @@
-"""Search strategies: the first generation, and how a search goes on from one generation to the next.
+"""Search strategies: create the first generation, and each generation from the one before.
 
-`breed` plans the children and asks nothing. `finish` has those rewritten that wait for a model; where a rewrite fails or
-is refused, the child is mutated without one. The strategy `genetic` selects, crosses and mutates; `reflective` has a model rewrite
-every child after seeing what its parent got wrong; `random` draws sentences without inheritance. `gepa` is in its own module.
+`breed` plans the children and sends no request. `finish` sends those to rewrite to a model. If a rewrite fails or is refused,
+the child gets a rule-based mutation instead. The strategy `genetic` selects, crosses and mutates. `reflective` has a model
+rewrite every child, with the problems that its parent got wrong. `random` draws sentences without inheritance. `gepa` is in
+its own module.
 """
 
 from collections.abc import Collection, Sequence
@@ -41,7 +42,7 @@ RATES = Rates(crossover=0.8, mutation=0.2)
 _MOST_HITS = 2
 _TRIES = 12
 RANDOM_SEGMENTS = (1, 10)
-"""of a prompt of random search: so many sentences, from and to"""
+"""minimum and maximum number of sentences in a prompt of random search"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Breeding:
     selection: str = "tournament"
     crossover: str = "single_point"
     rates: Rates = RATES
-    """mutation: chance of each segment to be hit, so a long prompt changes more than a short one"""
+    """mutation: the chance for each segment, so a long prompt changes more than a short one"""
     rewrite_share: float = 0.5
     """share of children that a model rewrites instead"""
 
@@ -58,11 +59,11 @@ class Breeding:
 class Child:
     genome: Genome
     rewrite: str | None = None
-    """rephrase, shorten, elaborate or reflect: still to be done by a model"""
+    """rephrase, shorten, elaborate or reflect: a model must still do this"""
 
 
 def reflected(parent: Genome, generation: int) -> Child:
-    """A parent for a model to rewrite, after seeing what it got wrong."""
+    """A child for a model to rewrite, with the problems that its parent got wrong."""
     return Child(parent.child(parent.segments, COPY, generation), "reflect")
 
 
@@ -76,7 +77,7 @@ def breed(
     rng: Random,
     known: Collection[str] = (),
 ) -> list[Child]:
-    """`count` children that differ from each other and from the prompts already known, if that can be had."""
+    """`count` children that differ from each other and from the known prompts, as far as possible."""
     select = SELECTIONS[how.selection]
     parents = select(scores, 2 * count, rng)
     seen = {*known, *(genome.prompt for genome in population)}
@@ -106,7 +107,7 @@ def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, ma
 
 
 def make_new(child: Child, seen: Collection[str], material: Material, rng: Random) -> Child:
-    """A prompt that was met before would be bought again for nothing: it is mutated until it is new."""
+    """Mutates a known prompt until it is new, since evaluating it again would waste requests."""
     genome = child.genome
     if child.rewrite is not None:
         return child
@@ -125,7 +126,7 @@ def apply_rewrite(child: Child, segments: Sequence[str]) -> Genome:
 
 
 def random_genome(material: Material, generation: int, rng: Random) -> Genome:
-    """What random search tries: any number of segments in any order."""
+    """A prompt of random search: any number of segments in any order."""
     count = min(rng.randint(*RANDOM_SEGMENTS), len(material.segments))
     segments = tuple(rng.sample(material.segments, count))
     if material.frames:
@@ -138,11 +139,11 @@ def _join_operators(operator: str, added: str) -> str:
 
 
 MOST_TOKENS = 700
-"""of a rewritten prompt"""
+"""maximum length of a rewritten prompt"""
 
 
 async def finish(evaluator: Evaluator, children: Sequence[Child], generation: int, material: Material) -> list[Genome]:
-    """The children as genomes, new ones as far as that can be had."""
+    """The children as genomes, new ones as far as possible."""
     is_rewrite = [child.rewrite is not None for child in children]
     wave = evaluator.numbering.next_wave() if any(is_rewrite) else 0
     evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): sum(is_rewrite)})
@@ -162,7 +163,7 @@ async def finish(evaluator: Evaluator, children: Sequence[Child], generation: in
 async def rewrite_by_model(
     evaluator: Evaluator, child: Child, failures: Sequence[FailedProblem], name: str, wave: int
 ) -> Genome:
-    """The child as it was where it needs no rewrite, or the rewrite is of no use."""
+    """The rewritten child; the unchanged child if it needs no rewrite or the rewrite is unusable."""
     if child.rewrite is None:
         return child.genome
     if child.rewrite == "reflect" and not failures:
@@ -191,7 +192,7 @@ async def rewrite_by_model(
 
 
 def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
-    """What went wrong with this prompt; for one not tried yet, with its parents."""
+    """The problems that this prompt got wrong; for a new prompt, those of its parents."""
     if genome.prompt in evaluator.known:
         return evaluator.known[genome.prompt].failures
     parents = [candidate for candidate in evaluator.known.values() if candidate.genome.id in genome.parents]
@@ -205,14 +206,14 @@ _FOUNDER_TRIES = 20
 
 
 def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
-    """The user's prompts, or those that come with Tidepool; each once, whether there is room for it or not."""
+    """The user's prompts, or those that come with Tidepool, without duplicates, regardless of the population size."""
     own = (genome_from(prompt) for prompt in settings.seed_prompts)
     genomes = {genome.prompt: genome for genome in (own if settings.seed_prompts else seed_genomes())}
     return tuple(genomes.values())
 
 
 def material_of(settings: EvolutionSettings) -> Material:
-    """What mutation inserts: sentences of the user's seed prompts where there are some, else of those of Tidepool."""
+    """What mutation inserts: sentences of the user's seed prompts, or else of those that come with Tidepool."""
     split_prompts = [split_frame(genome_from(prompt).segments) for prompt in settings.seed_prompts]
     own = dict.fromkeys(segment for free, _ in split_prompts for segment in free)
     frames = [frame for _, frame in split_prompts]
@@ -234,7 +235,7 @@ def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
 
 
 async def search(evaluator: Evaluator) -> str:
-    """Has genomes judged, generation by generation, until a rule stops it; returns that rule's name."""
+    """Evaluates generation after generation until a rule stops the search; returns the name of that rule."""
     material = material_of(evaluator.settings)
     population = founders(evaluator, material)
     await evaluator.judge(population)
@@ -248,8 +249,8 @@ async def search(evaluator: Evaluator) -> str:
 
 
 async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
-    """The best stay, and children take the place of the rest: by selection, crossover and mutation; or, where the strategy is
-    reflective, each as a parent that a model rewrote after seeing what the parent got wrong."""
+    """Keeps the best genomes and replaces the rest with children: by selection, crossover and mutation. If the strategy is
+    reflective, a model rewrites each parent with the problems that the parent got wrong."""
     settings, generation = evaluator.settings, len(evaluator.history)
     scores, rng = evaluator.scores(population), evaluator.stream("breed", generation)
     elite = [population[index] for index in elites(scores, settings.elite_size)]
@@ -265,7 +266,7 @@ async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], ma
 
 
 async def search_at_random(evaluator: Evaluator, calls: int) -> None:
-    """Goes on from what is known until at least so many calls were made in all."""
+    """Continues from the known prompts until at least `calls` requests were made in total."""
     material = material_of(evaluator.settings)
     before = -1
     while before < evaluator.calls < calls:
@@ -274,7 +275,7 @@ async def search_at_random(evaluator: Evaluator, calls: int) -> None:
 
 
 def drawn_generation(evaluator: Evaluator, material: Material) -> list[Genome]:
-    """No inheritance at all: sentences drawn at random. What a search must beat to have searched."""
+    """Sentences drawn at random, without inheritance. This is the baseline that a search must beat."""
     generation = len(evaluator.history)
     rng = evaluator.stream("draw", generation)
     return [random_genome(material, generation, rng) for _ in range(evaluator.settings.population_size)]

@@ -113,10 +113,10 @@ class EvolutionSettings(Section):
     """a question made of several columns: "{context}\\n\\n{question}\""""
     judge_from: Address = ""
     """a file of one's own for validation_problems; empty: a part of problems"""
-    task: Literal["auto", "number", "choice", "label", "text", "judge"] = Field(default="auto", title="Kind of answer")
+    task: Literal["auto", "number", "choice", "label", "text", "judge"] = Field(default="auto", title="Answer type")
     """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text
     | judge (anything: a model marks it by a rubric)"""
-    answer_form: Literal["line", "any"] = Field(default="line", title="Form of the answer")
+    answer_form: Literal["line", "any"] = Field(default="line", title="Answer form")
     """line: every message ends with a sentence that asks for a line "Answer: …", and only a marked answer is read | any: nothing is
     asked for, and free replies are read by rules"""
     unclear: Literal["missing", "judge"] = Field(default="missing", title="Unclear replies")
@@ -128,9 +128,9 @@ class EvolutionSettings(Section):
     """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
     labels: list[Text] = Field(default_factory=list, examples=[["yes", "no"]], max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
-    max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems in search")
+    max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Training problems")
     """problems that prompts are bred by"""
-    validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems at the end")
+    validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Held-out problems")
     """problems held out: they judge the champion and never choose it"""
     scorer: ScorerName = Field(default="", examples=["score.py:score"])
     """how a reply is marked: empty, by its task; or file.py:function, a scorer of your own in the folder of the config; or the
@@ -141,7 +141,7 @@ class EvolutionSettings(Section):
     """the score from which on a reply counts as correct, where a scorer or a judge gives scores"""
     marking_seconds: float = Field(default=10.0, gt=0, le=3600)
     """that a scorer of your own may take for one reply"""
-    samples: Times = Field(default=1, title="Replies to each")
+    samples: Times = Field(default=1, title="Replies per problem")
     """replies per problem"""
     temperature: Temperature = 0.7
     """how freely the model samples"""
@@ -159,15 +159,15 @@ class EvolutionSettings(Section):
     """share of children with two parents"""
     mutation_rate: Share = 0.2
     """chance that a segment of a child is changed"""
-    elite_size: int = Field(default=5, ge=0, le=10_000, title="Prompts kept")
+    elite_size: int = Field(default=5, ge=0, le=10_000, title="Elite prompts")
     """the best genomes that go on unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
     """what fitness is made of"""
     target_fitness: float = Field(default=0.85, title="Stop at fitness")
     """stop when the best prompt is this fit"""
-    stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS, title="Stop when stuck for")
+    stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS, title="Stop without progress")
     """stop after so many generations without progress; 0 = never for that"""
-    max_calls: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE, title="Most calls")
+    max_calls: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE, title="Request limit")
     """stop before the search would take more calls than this; 0 = no such rule"""
     racing: bool = True
     """problems come in rungs, and the weaker half stops being asked after each"""
@@ -182,28 +182,30 @@ class EvolutionSettings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.models and "model" not in self.model_fields_set:
-            self.model = self.models[0]  # written out, so that a frozen config needs no memory of a default
+            self.model = self.models[0]  # stored explicitly, so that a frozen config does not depend on defaults
         if self.models and self.model not in self.models:
-            raise WrongValue("both model and models are given, and they differ: write only one of them", "models")
+            raise WrongValue("model and models are both set, and they differ. Write only one of them", "models")
         if len(set(self.solvers())) < len(self.models):
-            raise WrongValue("models names one model twice", "models")
+            raise WrongValue("models lists a model twice", "models")
         if any(not prompt.strip() for prompt in self.seed_prompts):
             raise WrongValue("seed_prompts has an empty prompt", "seed_prompts")
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
-            message = f"elite_size leaves no room for children in a population of {self.population_size}"
+            message = (
+                f"elite_size must be smaller than the population of {self.population_size}, to leave room for children"
+            )
             raise WrongValue(message, "elite_size")
         if not any(self.weights.model_dump().values()):
-            message = "evolution.weights are all 0, so every prompt would be equally fit: raise one of them."
+            message = "evolution.weights are all 0, so all prompts would have the same fitness. Raise one of them."
             raise UsageError(message, ("evolution", "weights"))
         return self
 
     def solvers(self) -> tuple[str, ...]:
-        """Who solves the problems, as PROVIDER:MODEL."""
+        """The models that solve the problems, as PROVIDER:MODEL."""
         return tuple(dict.fromkeys(resolve_model(name) for name in self.models or [self.model]))
 
     @property
     def judged(self) -> bool:
-        """A model marks the replies."""
+        """Whether a model scores the replies."""
         return self.task == "judge" and not self.scorer
 
     @property
@@ -212,16 +214,16 @@ class EvolutionSettings(Section):
 
     @property
     def judges_unclear(self) -> bool:
-        """A model marks the replies from which no answer can be read."""
+        """Whether a model scores the replies from which no answer can be read."""
         return self.unclear == "judge" and self.task != "judge" and not self.scorer
 
     def calls_of_problem(self, *, most: bool = False) -> int:
-        """To all solvers, and to the judge of what they say. `most`: no reply can be read."""
+        """Requests to all solvers, and to the judge of their replies. `most`: no reply can be read."""
         return self.samples * len(self.solvers()) * (2 if self.judged or (most and self.judges_unclear) else 1)
 
 
 class Evolution(EvolutionSettings, Study):
-    """A prompt evolution built in code: prompts that solve problems better, bred from generation to generation.
+    """A prompt evolution built in code: improves prompts from generation to generation.
 
     Evolution(model="simulated:solver", population_size=20, seed=7)
     """
@@ -229,4 +231,4 @@ class Evolution(EvolutionSettings, Study):
     settings_type = EvolutionSettings
 
     kind: Literal["evolution"] = "evolution"
-    """always that"""
+    """always this kind"""

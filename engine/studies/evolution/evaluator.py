@@ -1,8 +1,8 @@
-"""Judges generations of prompts: racing by successive halving, stop rules, and what is written to the file.
+"""Evaluates generations of prompts: racing by successive halving, stop rules, and what is written to the file.
 
-Problems come in rungs, each about as long as all before it. After each rung the weaker half of the genomes stops being
-asked. Who has met every problem is asked all of them once more if it leads: the best of many looks better than it is, and a
-lucky score would stand in the way of better prompts for generations.
+Problems come in rungs, each about as long as all rungs before it together. After each rung, the weaker half of the genomes
+drops out. A leading genome that finished all problems gets all of them a second time. The best of many looks better than it
+is, and a lucky score would keep out better prompts for generations.
 """
 
 import json
@@ -33,9 +33,9 @@ from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, FailedProb
 from tidepool.engine.studies.evolution.variation import elites
 
 COLLAPSED_DIVERSITY = 0.02
-"""mean pairwise distance at which the population is one prompt with typing errors"""
+"""mean pairwise distance below which the prompts of a population differ only by typing errors"""
 LEAST_GAIN = 0.001
-"""fitness by which the best must rise to count as progress"""
+"""minimum increase of the best fitness that counts as progress"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def stopped_by(history: Sequence[Generation], target_fitness: float, most: int, 
 
 
 def generations_without_progress(history: Sequence[Generation]) -> int:
-    """Since the best last rose by a noticeable amount above what it was."""
+    """Since the last noticeable increase of the best fitness."""
     best, since = float("-inf"), 0
     for generation in history:
         if generation.best >= best + LEAST_GAIN:
@@ -82,22 +82,22 @@ class Numbering:
         return self.units
 
     def next_wave(self, count: int = 1) -> int:
-        """The first of so many."""
+        """The first of `count` numbers."""
         self.waves += count
         return self.waves - count + 1
 
 
 FIRST_RUNG = 5
-"""problems below which a rung would be a lottery"""
+"""with fewer problems, the result of a rung would be mostly chance"""
 MOST_RUNGS = 5
 MIN_SURVIVORS = 2
 DOUBT = 40
-"""replies' worth of doubt: a score on so few replies counts half, the mean of all scores the other half"""
+"""weight of the prior, in replies: a score from this many replies counts half, the mean of all scores the other half"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """`entrants` genomes meet problems `start` to `end`; then the best `keep` of them go on."""
+    """`entrants` genomes get the problems `start` to `end`; then the best `keep` of them continue."""
 
     start: int
     end: int
@@ -108,7 +108,7 @@ class Rung:
 
 
 def rungs(problems: int, genomes: int, racing: bool = True, first: int = FIRST_RUNG) -> tuple[Rung, ...]:
-    """The first rung has at least `first` problems where there are so many. Without racing, one rung of everything."""
+    """The first rung has at least `first` problems if there are enough. Without racing, there is one rung with all problems."""
     if not racing:
         return (Rung(0, problems, genomes, genomes),)
     plan, start, entrants = [], 0, genomes
@@ -131,10 +131,10 @@ def calls_in(plan: Sequence[Rung], samples: int = 1) -> int:
 
 
 def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
-    """Who goes on, the best first, the earlier one among equals.
+    """The genomes that continue, the best first, and the earlier one first among equals.
 
-    A genome without a score was not answered at all. That is not its fault: it takes a place in the middle
-    of the field, and meets the next rung if there is room.
+    A genome without a score got no replies at all, which is not its fault. It takes a place in the middle of the field, and
+    continues if there is room.
     """
     known = sorted(score for score in scores.values() if score is not None)
     middle = known[len(known) // 2] if known else 0.0
@@ -149,19 +149,19 @@ class Candidate:
     """e.g. g4.17"""
     unit: Unit
     diversity: float
-    """its distance to the rest of its generation"""
+    """its mean distance to the rest of its generation"""
     replies: dict[str, list[Replies]] = field(default_factory=dict)
-    """by model, one entry for each problem it met"""
+    """by model, one entry for each problem it got"""
     failures: list[FailedProblem] = field(default_factory=list)
-    """problems it got wrong, for a model that reflects"""
+    """problems it got wrong, shown to a model that reflects"""
     sample_count: int = 0
     problems_done: int = 0
-    """problems it has met, in the order of its generation; each counts once"""
+    """distinct problems it got, in the order of its generation"""
     looked_again: bool = False
-    """it has met all of them once more"""
+    """it got all of them a second time"""
     by_model: Mapping[str, Fitness | None] = field(default_factory=dict)
     fitness: Fitness | None = None
-    """None: nothing came back"""
+    """None: no replies"""
 
     def add_marks(self, marks: Marks, problems: Sequence[Problem], weights: WeightSettings) -> None:
         for model, marked in marks.items():
@@ -187,7 +187,7 @@ class Candidate:
         return self.fitness.missing if self.fitness else 1.0
 
     def details(self) -> dict[str, Any]:
-        """What the file keeps of it beside the contract's columns."""
+        """What the file stores of it besides the contract's columns."""
         by_model = {
             model: fitness and {"fitness": fitness.total, "accuracy": fitness.accuracy}
             for model, fitness in self.by_model.items()
@@ -200,7 +200,7 @@ class Candidate:
         }
 
 
-NOTHING_ANSWERED = "none of its calls was answered"
+NOTHING_ANSWERED = "all of its requests failed"
 
 
 class Evaluator:
@@ -223,12 +223,12 @@ class Evaluator:
         self.history: list[Generation] = []
         self.calls = 0
         self.units_ahead = 0
-        """units there may be in all, as far as one can tell before the search is over"""
+        """largest possible number of units, as far as known before the search is over"""
         self.calls_saved = 0
-        """by racing, against asking every genome every problem"""
+        """by racing, compared with asking every genome every problem"""
         self.guard = Guard(problems)
         self.rewrites: Counter[str] = Counter()
-        """what became of those that came back: accepted, or why they were refused"""
+        """counts of rewrites: accepted, or the reason why they were refused"""
         self._letter = letter
         """g: the search of the study; another one leaves no genomes in the file"""
         self._calls_reported = 0
@@ -241,13 +241,13 @@ class Evaluator:
         return stream(self.run.seed, self._letter, *address)
 
     async def judge(self, genomes: Sequence[Genome]) -> None:
-        """One generation: its new prompts meet the problems."""
+        """Evaluates the new prompts of one generation."""
         entrants = self.admit(genomes)
         await self._race(entrants, len(self.history))
         self.end_generation(genomes, entrants)
 
     def stopped(self) -> str | None:
-        """The rule that ends the search now, if one does."""
+        """The rule that stops the search now, or None."""
         if not self._answered:
             return "unanswered"
         settings = self.settings
@@ -257,38 +257,38 @@ class Evaluator:
         return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None
 
     def scores(self, genomes: Sequence[Genome]) -> list[float]:
-        """Scores that can be compared, whether they rest on few replies or on many."""
+        """Scores that are comparable, regardless of the number of replies."""
         return _comparable([self.known[genome.prompt] for genome in genomes])
 
     def leader(self, operator: str | None = None) -> Candidate:
-        """The best of all, or of those that came about in this way."""
+        """The best of all, or of those made by this operator."""
         candidates = [candidate for candidate in self.known.values() if operator in (None, candidate.genome.operator)]
         return candidates[elites(_comparable(candidates), 1)[0]]
 
     def order(self, generation: int) -> list[int]:
-        """In which order the problems come: other ones decide early in every generation."""
+        """The order of the problems. It changes by generation, so that different problems decide early."""
         order = list(range(len(self.problems)))
         self.stream("order", generation).shuffle(order)
         return order
 
     def calls_of_generation(self, genomes: int, rewrites: int, *, most: bool = False) -> int:
-        """What a generation of so many new genomes takes."""
+        """The requests of a generation with `genomes` new genomes."""
         return self.grader.calls_for(calls_in(self._rungs(genomes)), most=most) + rewrites
 
     def fork(self, letter: str) -> "Evaluator":
-        """Another search from the same judged seeds, which it has paid for too."""
+        """Another search from the same evaluated seeds, whose requests count for it too."""
         fork = Evaluator(self.run, self.settings, self.problems, self.grader, self.numbering, letter)
         fork.known = {prompt: candidate for prompt, candidate in self.known.items() if candidate.genome.generation == 0}
         fork.history = self.history[:1]
         fork.calls = fork._calls_reported = self.history[0].calls
         return fork
 
-    # -- one generation, and its parts for strategies that have none ---------------------------------------
+    # -- one generation, and its parts for strategies without generations ---------------------------------------
 
     def admit(
         self, genomes: Sequence[Genome], first_place: int = 0, purpose: str = "genome", rest: Sequence[str] = ()
     ) -> list[Candidate]:
-        """Those that are new, each with a unit of its own. `rest` are other prompts of the same population."""
+        """The new genomes, each with its own unit. `rest` are other prompts of the same population."""
         generation = len(self.history)
         prompts = [*(genome.prompt for genome in genomes), *rest]
         entrants = []
@@ -303,7 +303,7 @@ class Evaluator:
         return entrants
 
     def reopen(self, candidate: Candidate, purpose: str) -> None:
-        """A candidate that was closed is to be asked more: in a unit of its own, for the first one has ended."""
+        """Opens a new unit for a closed candidate that gets more problems, since its first unit has ended."""
         candidate.unit = self._open(candidate.genome, purpose)
 
     def _open(self, genome: Genome, purpose: str) -> Unit:
@@ -329,7 +329,7 @@ class Evaluator:
         self.calls_saved += self.grader.calls_for(len(self.problems) * len(entrants) - asked)
 
     async def evaluate(self, assignments: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
-        """Contenders meet problems, each its own: one wave."""
+        """Asks each candidate its own problems, in one wave."""
         wave = self.numbering.next_wave(self.grader.waves)
         papers = [
             Paper(
@@ -361,7 +361,7 @@ class Evaluator:
         self.run.close_unit(candidate.unit, None if candidate.fitness else NOTHING_ANSWERED)
 
     def end_generation(self, genomes: Sequence[Genome], entrants: Sequence[Candidate]) -> None:
-        """`genomes` is the population as it now is, `entrants` those of it that were new."""
+        """`genomes` is the current population, `entrants` its new members."""
         generation = len(self.history)
         self._answered = not entrants or any(entrant.fitness for entrant in entrants)
         population = [self.known[genome.prompt] for genome in genomes]
@@ -386,10 +386,10 @@ class Evaluator:
         self.run.ledger.put_finding(f"{GENERATION}{generation:06}", content)
         if any(not entrant.unit.settled for entrant in entrants):
             figures = f"best {record.best:.3f}, mean {record.mean:.3f}, diversity {record.diversity:.2f}"
-            self.run.log("info", f"Generation {generation}: {figures}, {record.calls:,} calls.")
+            self.run.log("info", f"Generation {generation}: {figures}, {record.calls:,} requests.")
 
     def _save_genome(self, genome: Genome, judged: Candidate) -> None:
-        """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
+        """`judged` is the candidate with the same prompt, since a prompt that was made twice is evaluated once."""
         self.run.ledger.put_genome(
             generation=genome.generation,
             genome_id=genome.id,
@@ -403,17 +403,17 @@ class Evaluator:
         )
 
     def _diversity(self, prompts: Sequence[str]) -> float:
-        """One prompt alone is no collapsed population: what was known before still holds."""
+        """A single prompt is not a collapsed population, so the last known value is kept."""
         if len(prompts) < 2 and self.history:
             return self.history[-1].diversity
         return mean_distance(prompts, self.stream("diversity", len(self.history)))
 
 
 def _comparable(candidates: Sequence[Candidate]) -> list[float]:
-    """Scores that can be compared whether they rest on few replies or on many: doubt draws them to the mean.
+    """Comparable scores: those with few replies shrink towards the mean.
 
-    Few replies make extreme scores, high and low; without this the lucky would be the elite. A genome that is
-    unknown counts as an average one.
+    Few replies make extreme scores, high and low. Without shrinkage, lucky genomes would be the elite. An unknown genome counts
+    as average.
     """
     known = [one.fitness for one in candidates if one.fitness]
     mean = fmean(fitness.total for fitness in known) if known else 0.0

@@ -1,13 +1,13 @@
-"""The honest end of an evolution: champion and best seed prompt on problems that chose neither of them.
+"""The final test of an evolution: compares the champion with the best seed prompt on held-out problems.
 
-1. `best_seed` asks every seed prompt with as much care as the champion got. A race drops a seed after a handful of problems,
-   and whoever is only compared with what that leaves looks better than he is.
+1. `best_seed` evaluates every seed prompt as carefully as the champion. A race drops a seed after a few problems, so a
+   comparison with the remaining seed would overstate the gain.
 2. `examine` asks the finalists the held-out problems, and `compare` tests the differences.
 
-The interval of answers that are right or wrong is Wilson's; with several replies a problem it is that of a rate over problems.
-Graded scores have Student's interval over problems. Two prompts are compared problem by problem, with Student's interval, or Bonett
-and Price's where few differ. A reply without a readable answer is neither right nor wrong here: it is left out, and bounds say what
-would be found if all such replies were wrong or right. A verdict must hold, with its test, also where all of them speak against it.
+The interval of right or wrong answers is Wilson's. With several replies per problem it is that of a rate over problems. Graded
+scores have Student's interval over problems. Two prompts are compared problem by problem, with Student's interval, or Bonett and
+Price's if few differ. A reply without a readable answer is neither right nor wrong here. It is left out, with bounds for the
+cases that all such replies are wrong or right. A verdict must hold, with its test, also if all of them count against it.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from tidepool.engine.studies.evolution.variation import elites
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """How one prompt did on the held-out problems."""
+    """The result of one prompt on the held-out problems."""
 
     accuracy: float | None
     """None: no answer could be read"""
@@ -38,18 +38,18 @@ class HeldOut:
     problems: int
     """with at least one readable answer"""
     missing: float
-    """share of calls that did not come back"""
+    """share of requests that failed"""
     unclear: float | None = None
-    """share of replies without a readable answer; None: nothing came back"""
+    """share of replies without a readable answer; None: no replies"""
     bounds: Interval | None = None
-    """of the accuracy, if all unclear replies were wrong, or right"""
+    """bounds of the accuracy, if all unclear replies were wrong, or right"""
 
 
 def compare(champion: Sequence[Replies], others: Sequence[Sequence[Replies]]) -> list[dict[str, Any]]:
     """The champion against each of the others: one family, with Holm's correction. Replies are by problem, in the same order.
 
-    `better` is None where the two cannot be told apart, or where unclear replies could reverse it; `p_value` is None where too
-    few problems were answered for both."""
+    `better` is `None` if the difference is not significant, or if unclear replies could reverse it. `p_value` is `None` if too
+    few problems have replies for both."""
     ours = scores_of(champion)
     found = [_compared(ours, scores_of(other)) for other in others]
     family = (corrected([one[name] for one in found]) for name in ("p_value", "p_value_bounded"))
@@ -94,7 +94,7 @@ def held_out(problems: Sequence[Replies]) -> HeldOut:
 
 
 def _interval(scores: Sequence[float], replies: Sequence[Verdict]) -> Interval | None:
-    """Of the mean score of a problem."""
+    """The interval of a problem's mean score."""
     if any(reply.worth not in (0, 1) for reply in replies):
         return interval_of_mean(scores, UNIT)
     if len(scores) == sum(reply.correct is not None for reply in replies):
@@ -103,14 +103,15 @@ def _interval(scores: Sequence[float], replies: Sequence[Verdict]) -> Interval |
 
 
 def score(replies: Replies, unclear: float | None = None) -> float | None:
-    """The share of right answers to one problem among what came back, or the mean score. Unclear replies count as this, or not."""
+    """The share of right answers to one problem among its replies, or the mean score. Unclear replies get the value `unclear`;
+    None leaves them out."""
     worths = [unclear if reply.correct is None else reply.worth for reply in replies if reply is not None]
     known = [worth for worth in worths if worth is not None]
     return fmean(known) if known else None
 
 
 LEAST_SHARE = 4
-"""a seed meets at least one in so many problems"""
+"""a seed gets at least one in this many problems"""
 WHY = "seed_final"
 
 
@@ -140,7 +141,7 @@ def seed_rungs(problems: int, seeds: int, racing: bool) -> tuple[Rung, ...]:
 
 
 def _remaining_problems(evaluator: Evaluator, candidate: Candidate, rung: Rung) -> Sequence[int]:
-    """Seeds met the problems in the order of the first generation, as far as they came."""
+    """Seeds got the problems in the order of the first generation, up to the point where they dropped out."""
     order = evaluator.order(0)
     if rung.look:
         return [] if candidate.looked_again else order
@@ -153,7 +154,7 @@ NAME = "validation"
 async def examine(
     evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]
 ) -> dict[str, Marks]:
-    """All of them in one wave; a prompt that is there twice is asked once. The marks are by prompt."""
+    """All of them in one wave; a duplicate prompt is asked once. The marks are by prompt."""
     genomes = {candidate.genome.prompt: candidate.genome for candidate in finalists}
     units = [
         evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=NAME)
@@ -172,7 +173,7 @@ async def examine(
 
 
 def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
-    """One prompt as the contract shows it, with its figures by model."""
+    """One prompt as in the JSON summary, with its results by model."""
     outcome = held_out(by_problem(marks))
     genome, fitness = candidate.genome, candidate.fitness
     models = {}
@@ -205,7 +206,7 @@ def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
 
 
 def _metrics(marks: Marks) -> dict[str, Any]:
-    """What a scorer measured beside its score, by name, with Student's interval over problems, which are the units."""
+    """The other metrics of a scorer, by name, with Student's interval over problems, which are the units."""
     values: dict[str, list[float]] = {}
     for replies in by_problem(marks):
         for name, value in mean_metrics(reply for reply in replies if reply is not None).items():
@@ -214,7 +215,7 @@ def _metrics(marks: Marks) -> dict[str, Any]:
 
 
 def by_problem(marks: Marks) -> list[Replies]:
-    """The replies to each problem, of all models together: they resemble each other more than other problems'."""
+    """The replies to each problem, of all models together: they correlate more than replies to different problems."""
     return [
         [sample and sample.verdict for samples in of_problem for sample in samples]
         for of_problem in zip(*marks.values(), strict=True)

@@ -1,4 +1,4 @@
-"""What a prompt is worth: a weighted sum, and the diversity of a population.
+"""The fitness of a prompt, a weighted sum, and the diversity of a population.
 
 Diversity is the mean edit distance between prompts, and mutation rates adapt to it.
 """
@@ -15,12 +15,12 @@ from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 HALF_EFFICIENT_AT = 150
 """tokens of a reply at which efficiency is one half"""
 FREE_WORDS = 120
-"""words of a prompt that cost nothing"""
+"""words of a prompt without cost"""
 WORD_PENALTY = 0.001
 MOST_PENALTY = 0.2
 
 Replies = Sequence[Verdict | None]
-"""the samples of one problem; None: that call failed"""
+"""the samples of one problem; None: that request failed"""
 
 
 WEIGHTS = WeightSettings()
@@ -35,23 +35,23 @@ class Fitness:
     diversity: float
     length_penalty: float
     replies: int
-    """calls that came back"""
+    """requests with a reply"""
     missing: float
-    """share of calls that did not"""
+    """share of requests without a reply"""
     tokens: float = 0.0
     """of a reply"""
     words: int = 0
     """of the prompt"""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """what a scorer measured beside its score, on average"""
+    """other metrics of a scorer, on average"""
 
 
 def fitness_of(
     problems: Sequence[Replies], prompt: str, diversity: float, weights: WeightSettings = WEIGHTS
 ) -> Fitness | None:
-    """None when nothing came back: then nothing is known, and that is not the same as bad.
+    """None without replies: the fitness is unknown then, not bad.
 
-    A problem that racing asked a second time is an entry of its own, so that consistency keeps its meaning.
+    A problem that racing asked a second time is a separate entry, so that consistency keeps its meaning.
     """
     answered = [[reply for reply in replies if reply is not None] for replies in problems]
     answered = [replies for replies in answered if replies]
@@ -78,7 +78,7 @@ def fitness_of(
 
 
 def overall(by_model: Sequence[Fitness | None]) -> Fitness | None:
-    """Over several models that were asked the same: their mean, so that none weighs more for having answered more."""
+    """The mean over several models with the same problems, so that each model has the same weight."""
     known = [fitness for fitness in by_model if fitness is not None]
     if not known:
         return None
@@ -91,7 +91,7 @@ def overall(by_model: Sequence[Fitness | None]) -> Fitness | None:
 
 
 def mean_metrics(replies: Iterable[Verdict]) -> dict[str, float]:
-    """By name, over the replies that have it."""
+    """By name, over the replies that have the metric."""
     values: dict[str, list[float]] = {}
     for reply in replies:
         for name, value in reply.metrics.items():
@@ -100,7 +100,7 @@ def mean_metrics(replies: Iterable[Verdict]) -> dict[str, float]:
 
 
 def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
-    """Agreement over repeated samples; with one sample, the share of replies that give an answer."""
+    """Agreement over repeated samples; with one sample, the share of replies with a readable answer."""
     repeated = [replies for replies in answered if len(replies) > 1]
     if repeated:
         return fmean(_agreement(replies) for replies in repeated)
@@ -108,7 +108,7 @@ def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
 
 
 def _agreement(replies: Sequence[Verdict]) -> float:
-    """The share of the most common answer; no answer agrees with nothing."""
+    """The share of the most common answer. A reply without an answer agrees with none."""
     answers = Counter(reply.answer for reply in replies if reply.answer is not None)
     return max(answers.values(), default=0) / len(replies)
 
@@ -117,7 +117,7 @@ MOST_PAIRS = 400
 MOST_OTHERS = 40
 
 LOW, HIGH = 0.30, 0.80
-"""diversity at which rates reach their bounds"""
+"""the diversity values at which rates reach their bounds"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,10 @@ def distance_to_rest(index: int, prompts: Sequence[str], rng: Random, most_other
 
 
 def adapt_rates(base: Rates, diversity: float) -> Rates:
-    """Alike prompts are mutated more and crossed less; very different ones the other way round.
+    """Similar prompts are mutated more and crossed less; very different ones the reverse.
 
-    At LOW mutation is three times its base (never above 0.9 unless the base is), at HIGH half of it;
-    crossover moves between seven tenths and eleven tenths of its base. Halfway, both are at their base.
+    At LOW, mutation is three times its base (never above 0.9 unless the base is); at HIGH, half of it. Crossover varies between
+    seven tenths and eleven tenths of its base. Halfway, both are at their base.
     """
     middle = (LOW + HIGH) / 2
     likeness = max(-1.0, min(1.0, (middle - diversity) / (middle - LOW)))

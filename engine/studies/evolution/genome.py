@@ -1,12 +1,12 @@
 """Genomes: prompts as ordered segments, with placeholders and the examples that are shown with them.
 
-Segments are sentences, kept letter for letter: what stands between two of them is put back when the prompt is written, so
+Segments are sentences, unchanged letter for letter. The text between two of them is restored when the prompt is joined, so
 punctuation and numbers survive every operator.
 
-A prompt may say where the question stands, and name columns of the data: `{question}`, `{context}`. With `{question}` in it a
-prompt is the message of the user as a whole; what stands before a line `---` is then the system prompt. Without it a prompt
-is the system prompt, and the question is the message. A line with a placeholder is one piece, which no operator takes apart,
-moves to another prompt or leaves out. Braces around anything else are plain text.
+A prompt may contain placeholders for the question and for columns of the data: `{question}`, `{context}`. A prompt with
+`{question}` is the whole user message, and the text before a line `---` is the system prompt. Without `{question}`, a prompt is
+the system prompt, and the question is the message. A line with a placeholder is one piece that operators do not split, move to
+another prompt or drop. Braces around anything else are plain text.
 """
 
 import json
@@ -27,9 +27,9 @@ NEVER_SHOWN = frozenset(
     "answer answers answerKey answer_key answer_idx correct_answer final_answer gold target label solution worked rationale "
     "canonical_solution test tests test_list".split()
 )
-"""columns that tell the answer"""
+"""columns that contain the answer"""
 Frame = tuple[tuple[str, float], ...]
-"""pieces with placeholders, each with the share of the other segments that stand before it"""
+"""pieces with placeholders, each with the share of the other segments before it"""
 
 _PLACEHOLDER = re.compile(r"(?<![\w\\{}$])\{([A-Za-z_]\w*)\}(?!\})")
 
@@ -39,7 +39,7 @@ def is_fixed(segment: str) -> bool:
 
 
 def split_frame(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
-    """The segments that may be changed, and what holds them."""
+    """The segments that may be changed, and the frame that holds them."""
     free: list[str] = []
     fixed: list[tuple[str, int]] = []
     for segment in segments:
@@ -63,7 +63,7 @@ def insert_frame(free: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
 
 
 def parts(prompt: str) -> tuple[str, str]:
-    """The system prompt, and the message in which the question stands."""
+    """The system prompt, and the message that contains the question."""
     lines = prompt.split("\n")
     question_line = max((place for place, line in enumerate(lines) if QUESTION in line), default=0)
     for place in reversed(range(question_line)):
@@ -73,7 +73,7 @@ def parts(prompt: str) -> tuple[str, str]:
 
 
 def fill_template(template: str, problem: "Problem") -> str:
-    """In one go, so that braces in a question stay what they are."""
+    """Replaces all placeholders in one pass, so that braces in a question stay unchanged."""
 
     def value(match: re.Match[str]) -> str:
         return problem.question if match[1] == "question" else _shown(match[1], problem.fields) or match[0]
@@ -82,7 +82,7 @@ def fill_template(template: str, problem: "Problem") -> str:
 
 
 def placeholders(text: str, columns: Collection[str]) -> Counter[str]:
-    """How often each stands in a text, and whether a line divides it."""
+    """How often each occurs in a text, and whether a line `---` divides it."""
     counts = Counter(name for name in _PLACEHOLDER.findall(text) if name == "question" or name in columns)
     return counts + Counter({SEPARATOR: parts(text)[0] != "" and QUESTION in text})
 
@@ -92,11 +92,11 @@ def columns_of(problems: Iterable["Problem"]) -> frozenset[str]:
 
 
 def seed_text(seed: Any) -> Any:
-    """`{ system = "…", user = "…" }` as one text; what is no such table is left to be judged elsewhere."""
+    """`{ system = "…", user = "…" }` as one text; other values are returned for later validation."""
     if not isinstance(seed, Mapping) or not {"user"} <= set(seed) <= {"system", "user"}:
         return seed
     if QUESTION not in str(seed["user"]):
-        raise ValueError(f"the user part of a seed prompt must say where the question stands: {QUESTION}")
+        raise ValueError(f"the user part of a seed prompt must contain the placeholder {QUESTION}")
     return f"{seed['system']}\n{SEPARATOR}\n{seed['user']}" if seed.get("system") else seed["user"]
 
 
@@ -122,7 +122,7 @@ class Genome:
     parents: tuple[str, ...] = ()
     """ids of the genomes it was made from"""
     operator: str = "seed"
-    """how it came about, e.g. `single_point+word_swap`"""
+    """the operators that made it, e.g. `single_point+word_swap`"""
     generation: int = 0
 
     @cached_property
@@ -131,7 +131,7 @@ class Genome:
 
     @cached_property
     def id(self) -> str:
-        """The same only for equal prompts with an equal history."""
+        """Equal only for equal prompts with an equal history."""
         return _digest((self.prompt, str(self.generation), self.operator, *self.parents))
 
     def child(self, segments: Iterable[str], operator: str, generation: int, *others: "Genome") -> "Genome":
@@ -161,7 +161,7 @@ def _sentences(line: str) -> list[str]:
     sentences, start = [], 0
     for end in _SENTENCE_END.finditer(line):
         sentence = line[start : end.end()]
-        if _NO_END.search(sentence[-12:]):  # all that it looks at
+        if _NO_END.search(sentence[-12:]):  # all that the pattern examines
             continue
         sentences.append(sentence.strip())
         start = end.end()
@@ -175,16 +175,16 @@ def _digest(texts: tuple[str, ...]) -> str:
 SEED_PROMPTS: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("seed_prompts.json").read_text(encoding="utf-8")
 )
-"""some fifty, by family"""
+"""about fifty, by family"""
 
 
 def seed_genomes() -> tuple[Genome, ...]:
-    """All seeds, the families taking turns, so that any first part of them is a mixed one."""
+    """All seeds. The families take turns, so that any first part of them is mixed."""
     rounds = zip(*SEED_PROMPTS.values(), strict=True)
     return tuple(genome_from(prompt) for one_of_each in rounds for prompt in one_of_each)
 
 
 def segment_pool() -> tuple[str, ...]:
-    """Every distinct segment of the seeds: what mutation inserts, and what random search draws from."""
+    """Every distinct segment of the seeds, used by mutation and random search."""
     prompts = (prompt for family in SEED_PROMPTS.values() for prompt in family)
     return tuple(dict.fromkeys(segment for prompt in prompts for segment in split_segments(prompt)))

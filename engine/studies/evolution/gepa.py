@@ -1,16 +1,16 @@
 """GEPA (the package of that name, an extra) on the same problems and with the same budget as the other strategies.
 
-GEPA knows no generations: it reflects on a few prompts at a time and keeps a Pareto front. Here a generation is as many
-calls as one of the genetic strategy takes, so that budgets, stop rules and plots mean the same. The seeds are raced first, as
-everywhere, and GEPA starts from the best of that generation. No reply is asked for twice: what a parent answers in a
-minibatch is known from its full evaluation.
+GEPA has no generations: it reflects on a few prompts at a time and keeps a Pareto front. Here a generation is as many requests
+as a generation of the genetic strategy, so that budgets, stop rules and plots mean the same. The seeds are raced first, as in
+all strategies, and GEPA starts from the best of them. No reply is requested twice: a parent's answers in a minibatch are known
+from its full evaluation.
 
-The package cannot wait asynchronously, so it runs in a thread and hands each of its questions to the task of the study
-(`lead`). That task counts as busy while the thread computes, so waves stay exact; and a question is answered before the
-thread goes on, so a replay asks the same in the same order.
+The package cannot wait asynchronously, so it runs in a thread and passes each of its questions to the task of the study
+(`lead`). That task counts as busy while the thread computes, so waves stay exact. A question is answered before the thread
+continues, so a replay makes the same requests in the same order.
 
-GEPA wants a number for every problem. A call that failed is no wrong answer, so it takes the mean of what was answered with
-it; where nothing was answered there is nothing to reflect on, and a child that nobody answered is not accepted.
+GEPA requires a number for every problem. A failed request is not a wrong answer, so it gets the mean of the other results in
+its batch. Without any results there is nothing to reflect on, and a child without replies is not accepted.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import FailedProblem
 
 MINIBATCH = 3
-"""problems of a reflection, as GEPA has it by default"""
+"""problems per reflection, GEPA's default"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Exam:
 @dataclass(frozen=True, slots=True)
 class Result:
     share: float | None
-    """of right replies; None: none came back"""
+    """share of right replies; None: no replies"""
     failure: FailedProblem | None = None
 
 
@@ -62,23 +62,23 @@ class Reflection:
 
 
 Question = tuple[Exam, ...] | tuple[Reflection, ...] | None
-"""several of a kind are answered with as many answers; None is asked between two iterations, and answered with the number of
-proposals to make now, 0 at the end of the search"""
+"""several questions of one kind get as many answers. None is asked between two iterations, and answered with the number of
+proposals to make now, or 0 at the end of the search"""
 
 
 Ask = Callable[[Any], Any]
 
 
 _LOOK_SECONDS = 0.2
-"""after which a thread that waits for an answer looks whether the run is over"""
+"""seconds after which a waiting thread checks whether the run is over"""
 
 
 class SearchEnded(BaseException):
-    """The run is over: the thread is to unwind. No library takes it for an error of its own."""
+    """The run is over, so the thread must unwind. Libraries do not catch it as an ordinary error."""
 
 
 async def lead(work: Callable[[Ask], None], answer: Callable[[Any], Awaitable[Any]]) -> None:
-    """Runs `work` in a thread to its end; what it asks is answered by `answer`, here."""
+    """Runs `work` in a thread to its end. `answer` answers its questions in this task."""
     loop, ended = asyncio.get_running_loop(), Event()
     questions: asyncio.Queue[tuple[Any, Future[Any]] | None] = asyncio.Queue()
 
@@ -115,14 +115,14 @@ _Dataset = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
-    """From one prompt on, until no more proposals are to be made. It prints nothing and writes no file."""
+    """Optimises from one prompt until no more proposals are allowed. Prints nothing and writes no file."""
     from gepa import optimize
     from gepa.strategies.proposal_sampling import IndependentSampling
 
     sampling = IndependentSampling(1)
 
     def stopped(state: Any) -> bool:
-        """Before each iteration: how many proposals it is to make."""
+        """Called before each iteration: asks how many proposals to make."""
         sampling.n = ask(None)
         return not sampling.n
 
@@ -150,7 +150,7 @@ class _Adapter:
         return self.batch_evaluate([(candidate, batch)], capture_traces)[0]
 
     def batch_evaluate(self, items: list[tuple[dict[str, str], list[int]]], capture_traces: bool = True) -> list[Any]:
-        """All of them are one question, and so one wave."""
+        """Sends all of them as one question, and so as one wave."""
         exams = tuple(Exam(candidate[_PROMPT], tuple(batch)) for candidate, batch in items)
         return [self._judged(results, capture_traces) for results in self._ask(exams)]
 
@@ -172,7 +172,7 @@ class _Adapter:
 
 
 class _Reflector:
-    """GEPA's reflections, those of an iteration together. Where one is of no use there is no text, and no child."""
+    """GEPA's reflections, those of an iteration together. An unusable reflection gives no text, and no child."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -197,11 +197,11 @@ class _NullLogger:
 
 NEEDS_EXTRA = 'evolution.strategy = "gepa" needs the extra `gepa`: pip install "tidepool-lab[gepa]"'
 SMALL_WAVES = (
-    "GEPA asks a few calls at a time, and each time waits for the answers: through a batch API that takes long. "
-    'service.name = "live" does not wait.'
+    "GEPA sends a few requests at a time and waits for the replies, which takes long with a batch API. "
+    'service.name = "live" is faster.'
 )
 MOST_IDLE = 50
-"""iterations without a single call: whatever GEPA looks at is solved"""
+"""iterations without a single request: all problems that GEPA samples are solved"""
 
 
 async def gepa_search(evaluator: Evaluator) -> str:
@@ -218,19 +218,19 @@ def require_extra() -> None:
 
 
 class GepaSearch:
-    """Answers what GEPA asks, and keeps the books of its generations."""
+    """Answers GEPA's questions, and records its generations."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._results: dict[str, dict[int, Result]] = {}
         """by prompt and place"""
         self._open: dict[str, Candidate] = {}
-        """those of the iteration under way, by prompt"""
+        """those of the current iteration, by prompt"""
         self._entrants: list[Candidate] = []
         """proposals of this generation"""
         self._proposals = 0
         self._ends = evaluator.calls + self._calls_of_generation()
-        """calls at which this generation is over"""
+        """number of requests at which this generation is over"""
         self._seen = evaluator.calls
         self._idle = 0
         self._rule = ""
@@ -257,7 +257,7 @@ class GepaSearch:
         return await self._reflect(cast(tuple[Reflection, ...], question))
 
     async def _examine(self, exams: Sequence[Exam]) -> list[list[Result]]:
-        """What is not known yet is asked together; only the first prompt, which raced as a seed, is asked apart."""
+        """Requests all unknown results together. Only the first prompt, which raced as a seed, is requested separately."""
         missing: dict[str, dict[int, None]] = {}
         for exam in exams:
             known = self._results.setdefault(exam.prompt, {})
@@ -289,7 +289,7 @@ class GepaSearch:
         return await rewrite_by_model(evaluator, child, reflection.failures, f"g{generation}.{place}", wave)
 
     def _admitted(self, genome: Genome, place: int) -> str | None:
-        """None: it is known already."""
+        """None: it is already known."""
         evaluator = self._evaluator
         rest = [evaluator.known[key].genome.prompt for key in self._results]
         for candidate in evaluator.admit([genome], place, rest=rest):
@@ -299,8 +299,8 @@ class GepaSearch:
         return None
 
     def _turn(self) -> int:
-        """Between two iterations: who was judged is told, and the generation ends when its calls are used up. Answers with the
-        proposals that may be made now: as many as max_calls leaves room for, even if all of them meet every problem."""
+        """Between two iterations: reports the evaluated prompts, and ends the generation when its requests are used up. Returns
+        the number of proposals allowed now: as many as max_calls permits if all of them get every problem."""
         evaluator = self._evaluator
         for candidate in self._open.values():
             evaluator.close(candidate)
@@ -326,7 +326,7 @@ class GepaSearch:
         return max(0, allowance)
 
     def _end_generation(self) -> None:
-        """Its population: every prompt that met all problems, and what was proposed in it."""
+        """Its population: every prompt that got all problems, and all proposals of the generation."""
         evaluator = self._evaluator
         complete = (
             evaluator.known[prompt] for prompt, row in self._results.items() if len(row) == len(evaluator.problems)
@@ -337,14 +337,14 @@ class GepaSearch:
         self._ends += self._calls_of_generation()
 
     def _calls_of_generation(self) -> int:
-        """As many as the genetic strategy's: its children raced, and a share of them rewritten."""
+        """As many as the genetic strategy's: its children race, and a share of them is rewritten."""
         settings = self._evaluator.settings
         children = settings.population_size - settings.elite_size
         return self._evaluator.calls_of_generation(children, round(children * Breeding().rewrite_share))
 
 
 def results(marks: Marks, problems: list[Problem]) -> list[Result]:
-    """By problem, over all models and samples: the share of right replies, and one of the wrong ones."""
+    """By problem, over all models and samples: the share of right replies, and one of the wrong replies."""
     scored = [Result(score(replies, 0.0)) for replies in by_problem(marks)]
     for place, problem in enumerate(problems):
         samples = (sample for marked in marks.values() for sample in marked[place])

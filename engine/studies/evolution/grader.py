@@ -1,4 +1,4 @@
-"""Asks a model the problems under a prompt, and has its replies marked."""
+"""Asks a model the problems under a prompt, and scores the replies."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,19 +34,19 @@ class MarkedReply(NamedTuple):
 
 
 Marks = dict[str, list[list[MarkedReply | None]]]
-"""by model: for each problem of the paper its samples; None: that call failed, or its mark is missing"""
+"""by model, the samples of each problem of the paper; None: the request failed, or its score is missing"""
 
 StoredMarks = Mapping[str, Mapping[str, Any]]
-"""the marks that the file has of a unit, by step: what was marked once stays marked so"""
+"""stored marks of a unit, by step: a stored mark is never replaced"""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What one genome is asked in one wave."""
+    """The problems for one genome in one wave."""
 
     unit: Unit
     name: str
-    """the genome's, e.g. g4.17"""
+    """the genome's name, e.g. g4.17"""
     genome: Genome
     questions: Sequence[tuple[int, Problem]]
     """each with its number in its split"""
@@ -61,7 +61,7 @@ class Marker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _AtOnce:
-    """Marks within this process, by an installed scorer."""
+    """Scores within this process, with an installed scorer."""
 
     verdict: Callable[[SolverReply, Problem], Verdict]
 
@@ -71,7 +71,7 @@ class _AtOnce:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Compares the answer that it reads with the expected one; a judge marks replies from which none can be read."""
+    """Compares the answer that it reads with the expected one. A judge may score replies without a readable answer."""
 
     task: AnswerTask
     judge: JudgeMarker | None
@@ -109,7 +109,7 @@ def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
 
 
 UNCLEAR_SHARE = 0.03
-"""of replies that a judge is expected to mark because no answer can be read from them"""
+"""expected share of replies without a readable answer, which a judge scores"""
 
 
 class Grader:
@@ -120,21 +120,21 @@ class Grader:
         self._task = task_of(settings)
         self.models = settings.solvers()
         self.waves = 2 if settings.judged or settings.judges_unclear else 1
-        """that a sitting takes: replies, and a judge's marks of them"""
+        """waves per evaluation: replies, and a judge's scores of them"""
 
     def calls_for(self, problems: int, *, most: bool = False) -> int:
-        """Without those to a judge of unclear replies, unless it is the most that may come."""
+        """Excludes requests to a judge of unclear replies, unless the maximum is requested."""
         return problems * self._settings.calls_of_problem(most=most)
 
     def unclear_judged(self, marked: Iterable[Marks]) -> int:
-        """How many replies a judge was asked about because no answer could be read."""
+        """How many replies a judge scored because no answer could be read."""
         if not self._settings.judges_unclear:
             return 0
         samples = (sample for marks in marked for rows in marks.values() for row in rows for sample in row)
         return sum(sample is not None and sample.verdict.unclear != "" for sample in samples)
 
     async def mark(self, papers: Sequence[Paper]) -> list[Marks]:
-        """The marks of each paper, in their order: all of them are one wave."""
+        """The marks of each paper, in their order; all papers form one wave."""
         problems = sum(len(paper.questions) for paper in papers)
         for place, calls in enumerate(self._waves(problems)):
             self._run.expect_wave(papers[0].wave + place, calls)
@@ -142,7 +142,7 @@ class Grader:
         return await self.together((self._mark_one(paper, calls_at_once) for paper in papers), genomes_at_once)
 
     def _waves(self, problems: int) -> Iterator[dict[str, int]]:
-        """What a sitting asks, by model: solutions, then a judge's marks of them."""
+        """The requests of an evaluation, by model: solutions, then a judge's scores of them."""
         replies = problems * self._settings.samples
         yield dict.fromkeys(self.models, replies)
         if self.waves > 1:
@@ -150,7 +150,7 @@ class Grader:
             yield {resolve_model(self._settings.judge): round(share * replies * len(self.models))}
 
     def gathers(self, problems: int) -> bool:
-        """Whether a wave of so many problems leaves through a batch API, of whichever model."""
+        """Whether a wave of so many problems uses a batch API, for any model."""
         for wave in self._waves(problems):
             by_provider: Counter[str] = Counter()
             for model, count in wave.items():
@@ -160,7 +160,7 @@ class Grader:
         return False
 
     async def together(self, stories: Iterable[Awaitable[T]], at_once: int | None = None) -> list[T]:
-        """All at once, or so many at a time; one by one where the study is asked to."""
+        """All at once, or at most `at_once` at a time; one by one if the study requires it."""
         if at_once is None:
             at_once = None if self._settings.enable_async_evaluation else 1
         return await (self._run.all(stories) if at_once is None else self._run.lanes(stories, at_once))
@@ -201,7 +201,7 @@ class Grader:
         return MarkedReply(mark, reply.text) if reply and isinstance(mark, Verdict) else None
 
     async def _mark(self, reply: SolverReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
-        """What was marked stays marked so; a judge is asked all the same, which is a replay, or a second try where it failed."""
+        """Keeps stored marks. A judge is still asked, which is a replay, or a retry after a failure."""
         mark = stored_verdict(before, reply.length) if before else None
         read = isinstance(mark, Verdict) and not mark.unclear
         if mark and not self._settings.judged and (read or not self._settings.judges_unclear):

@@ -1,8 +1,9 @@
-"""What an evolution is given: its settings and its problems, built in or of a file.
+"""The inputs of an evolution: its settings and its problems, built-in or from files.
 
-Layouts are not guessed: the columns are `question` and `answer`, or those that `fields` names. A question that both breeds prompts
-and judges them would praise what was learned by heart, so a question is used once. Questions are the same when they agree after
-folding case, spacing and the punctuation of sentences. Signs that carry meaning in a formula stay: 3 - 5 is not 3 + 5.
+Layouts are not guessed: the columns are `question` and `answer`, or those that `fields` names. If a question were used both for
+the search and for the final test, memorised answers would count as success. So a question is used once. Two questions are equal
+if they agree after folding case, spacing and the punctuation of sentences. Signs with a meaning in formulas stay, so 3 - 5
+differs from 3 + 5.
 """
 
 import json
@@ -35,20 +36,20 @@ from tidepool.engine.studies.evolution.tasks.task import choices_of, letter_of, 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")
 """tasks that compare a reply with the expected answer"""
 SIZES: Mapping[Split, str] = {"judge": "validation_problems", "search": "max_problems"}
-"""split → the key of its size; the first keeps a problem that stands in both"""
+"""split → the key of its size; the first split keeps a problem that occurs in both"""
 MOST_LABELS = 100
 SHOWN = 3
-"""places that a note names"""
+"""how many places a note lists"""
 FIELD_LETTERS = 20_000
-"""of another column that a problem keeps, as JSON"""
+"""maximum size of another column that a problem keeps, as JSON"""
 DEEPEST = 30
 GUESSED = (
-    "The simulated solver knows no answers to problems of a file and guesses, whatever a prompt says: this tries out the files. A "
-    "real model answers them, and so do built-in problems (docs/landscape.md)."
+    "The simulated solver does not know answers to problems from a file and guesses, regardless of the prompt. Use it to test "
+    "your files. To see prompts improve, use a real model or built-in problems (docs/landscape.md)."
 )
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
 _SOFT = re.compile(r"[\"'’‘“”„«»`´]|(?<!\d)[.,:;!?…]+(?!\d)|[.,:;?…]+(?=\s|$)")
-"""quotation marks and the punctuation of sentences, but none that belongs to a number"""
+"""quotation marks and the punctuation of sentences, except signs that belong to a number"""
 
 
 def settings_of(config: ConfigSections) -> EvolutionSettings:
@@ -71,9 +72,9 @@ def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
 
 
 def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -> EvolutionSettings:
-    """The settings with the problems of their files, and with the labels that these have. `folder` is where relative
-    paths start; None: the config is a batch's own, and no file may be read."""
-    if (frozen := settings.frozen) is not None:  # sizes that were lowered since cut them
+    """The settings with the problems from their files, and the labels of these. Relative paths start in `folder`. None: the
+    config comes from a batch, and no file may be read."""
+    if (frozen := settings.frozen) is not None:  # sizes that were lowered later shorten them
         sizes = {"training": settings.max_problems, "validation": settings.validation_problems}
         cut = {split: getattr(frozen, split)[:size] for split, size in sizes.items()}
         return settings.model_copy(update={"frozen": frozen.model_copy(update=cut)})
@@ -91,7 +92,7 @@ def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -
 
 
 class RawProblem(NamedTuple):
-    """What is shown and what is expected, before the other columns are kept."""
+    """What is shown and expected, before the other columns are added."""
 
     row: Row
     question: str
@@ -114,18 +115,18 @@ def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) ->
             left_out |= dict.fromkeys(too_large)
             drawn[split].append((raw.row.where, Problem(raw.question, raw.answer, fields)))
     if left_out:
-        notes.append(f"Columns that are too large to be kept with their problems are left out: {', '.join(left_out)}.")
+        notes.append(f"Columns that are too large to store are left out: {', '.join(left_out)}.")
     if any(
         len(drawn[split]) < getattr(settings, key) for split, key in SIZES.items() if key in settings.model_fields_set
     ):
-        used = f"{len(drawn['search']):,} to search by, {len(drawn['judge']):,} held out"
-        notes.insert(0, f"There are fewer different problems than asked for. The study uses {used}.")
+        used = f"{len(drawn['search']):,} for training, {len(drawn['judge']):,} held out"
+        notes.insert(0, f"There are fewer different problems than requested. The study uses {used}.")
     notes += _doubts(settings, [*drawn["search"], *drawn["judge"]])
     simulated = all(model.startswith("simulated:") and "solver" in model for model in settings.solvers())
     if simulated and settings.task in ("auto", "number", "text") and not settings.scorer:
         notes.append(GUESSED)
     if settings.task == "auto" and all(problem.fields.get("choices") for _, problem in drawn["search"]):
-        notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
+        notes.append('The problems have choices that are not used. Set task = "choice" to show and score them.')
     entries = {
         split: [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for _, one in problems]
         for split, problems in drawn.items()
@@ -136,7 +137,7 @@ def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) ->
 
 
 def _shown(name: str) -> str:
-    """Of a path in full only its end is told: the rest is nobody's business."""
+    """Shortens an absolute path to its end, since the rest is private."""
     return Path(name).name if Path(name).is_absolute() else name
 
 
@@ -144,13 +145,15 @@ def _read_file(key: str, name: str, settings: EvolutionSettings, folder: Path) -
     """The problems of the file that `evolution.KEY` names."""
     path, shown, where = folder / name, _shown(name), ("evolution", key)
     if name in SETS:
-        message = f"evolution.{key} is the built-in set {name!r}, which brings problems of its own for every purpose"
-        raise UsageError(f"{message}: name a file there too, or leave out judge_from.", where)
+        message = f"evolution.{key} is the built-in set {name!r}, which already has training and held-out problems"
+        raise UsageError(f"{message}. Name a file there too, or remove judge_from.", where)
     if path.is_dir():
-        message = f"{shown!r} is a folder: name one file in it, and that of the held-out problems with judge_from"
+        message = (
+            f"{shown!r} is a folder. Name one file in it, and name the file of the held-out problems with judge_from"
+        )
         raise UsageError(f"{message}. Problems come from {FORMATS}.", where)
     if not path.is_file():
-        built_in = f" It is no built-in set ({', '.join(SETS)}) either." if key == "problems" else ""
+        built_in = f" It is not a built-in set ({', '.join(SETS)}) either." if key == "problems" else ""
         message = f"evolution.{key}: There is no file {shown!r} ({path}).{built_in} Problems come from {FORMATS}"
         raise UsageError(f'{message}, e.g. JSONL with {{"question": …, "answer": …}} on each line.', where)
     try:
@@ -169,7 +172,7 @@ def _read_row(row: Row, settings: EvolutionSettings) -> RawProblem:
     answered = (by_answer and not settings.scorer) or fields.get("answer", "answer") in row.values
     answer = _text(row, "answer", fields) if answered else ""
     if by_answer and "####" in answer and not (answer := answer.rpartition("####")[2].strip()):
-        raise UsageError(f"{row.where}: nothing follows the #### in the answer.")
+        raise UsageError(f"{row.where}: the answer has no text after ####.")
     choices = row.values.get("choices", row.values.get("options"))
     if "choices" in fields and (choices := row.values.get(fields["choices"])) is None:
         raise UsageError(f'{row.where}: no "{fields["choices"]}". It has {row.columns()}.', ("fields",))
@@ -184,7 +187,7 @@ def _text(row: Row, name: str, fields: Mapping[str, str]) -> str:
     column = fields.get(name, name)
     where = ("fields",) if name in fields else ()
     if column not in row.values:
-        advice = f'Say which column it is: fields = {{ {name} = "…" }}; the first line of a table names its columns.'
+        advice = f'Set the column: fields = {{ {name} = "…" }}; the first line of a table names its columns.'
         raise UsageError(f'{row.where}: no "{column}". It has {row.columns()}. {advice}', where)
     value = row.values[column]
     if isinstance(value, list | Mapping) or (isinstance(value, float) and not math.isfinite(value)):
@@ -199,7 +202,7 @@ def _fill_template(template: str, row: Row) -> str:
         if match[1] is None:
             return match[0][0]
         if match[1] not in row.values:
-            message = f"{row.where}: evolution.question_template names {{{match[1]}}}, but there is no such column"
+            message = f"{row.where}: evolution.question_template uses {{{match[1]}}}, but there is no such column"
             raise UsageError(f"{message}. It has {row.columns()}.", ("question_template",))
         return _written(row.values[match[1]])
 
@@ -207,13 +210,15 @@ def _fill_template(template: str, row: Row) -> str:
 
 
 def _written(value: Any) -> str:
-    """As it stands in a question: text as it is, the rest as JSON would have it."""
+    """As it appears in a question: text unchanged, other values as JSON."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(_plain(value), ensure_ascii=False)
 
 
 def _fitting(text: str, name: str, row: Row) -> str:
     if len(text) > ceilings.TEXT:
-        raise UsageError(f"{row.where}: its {name} has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
+        raise UsageError(
+            f"{row.where}: its {name} has {len(text):,} characters, but at most {ceilings.TEXT:,} are allowed."
+        )
     if not text.strip():
         raise UsageError(f"{row.where}: its {name} is empty.")
     return clean(text)
@@ -230,15 +235,13 @@ def _by_letter(choices: Any, row: Row) -> dict[str, str] | None:
         return None
     texts = {letter: clean(text.strip()) for letter, text in choices_of({"choices": choices}).items() if text.strip()}
     if not 2 <= len(texts) <= len(ascii_uppercase) or not all(letter in ascii_uppercase for letter in texts):
-        message = (
-            f"{row.where}: {len(choices)} choices that cannot be told apart. Write them as a list, or by letter as"
-        )
+        message = f"{row.where}: {len(choices)} choices that are invalid or not distinct. Write them as a list, or by letter as"
         raise UsageError(f'{message} {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.')
     return texts
 
 
 def _other_columns(raw: RawProblem, settings: EvolutionSettings) -> tuple[dict[str, Any], list[str]]:
-    """As far as they can be kept, and the names of those that cannot."""
+    """The other columns as far as they can be stored, and the names of those that cannot."""
     values = raw.row.values
     used = {settings.fields.get(name, name) for name in ("question", "answer", "choices", "options")}
     wanted = {} if raw.choices is None else {"choices": raw.choices}
@@ -259,7 +262,7 @@ def _other_columns(raw: RawProblem, settings: EvolutionSettings) -> tuple[dict[s
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """The value as a batch's config keeps it."""
+    """The value as a batch's config stores it."""
     if depth == DEEPEST:
         raise RecursionError
     match value:
@@ -285,17 +288,17 @@ def fold_question(question: str) -> str:
 def _distinct(
     files: Mapping[str, Sequence[RawProblem]], names: Mapping[str, str]
 ) -> tuple[dict[str, list[RawProblem]], list[str]]:
-    """Each problem once. A question with two different answers says nothing about a reply: all of it is left out. What stands in
-    both splits is left with the judge."""
+    """Removes duplicates. A question with two different answers cannot score a reply, so all its copies are left out. A problem
+    in both splits stays in the final test only."""
     pools: dict[str, list[RawProblem]] = {}
     notes: list[str] = []
     judged: set[tuple[str, str]] = set()
     for split, problems in files.items():
         pool: dict[tuple[str, str], RawProblem] = {}
-        twice: dict[str, list[RawProblem]] = {"stand in it twice, and count once": [], "have two answers: left out": []}
+        twice: dict[str, list[RawProblem]] = {"occur twice and count once": [], "have two answers and are left out": []}
         repeated, contradicted = twice.values()
         for raw in problems:
-            # The choices belong to a question, for "Which of these is true?" is many questions.
+            # The choices belong to a question, since "Which of these is true?" can be many questions.
             first = pool.setdefault((fold_question(raw.question), str(raw.choices)), raw)
             if first is not raw:
                 same = fold_question(first.answer) == fold_question(raw.answer)
@@ -310,7 +313,7 @@ def _distinct(
                 )
         if shared := len(pool.keys() & judged):
             notes.append(
-                f"Problems of {names[split]} that stand in {names['judge']} too: {shared:,}, left out of the search."
+                f"Problems of {names[split]} that also occur in {names['judge']} and are left out of the training: {shared:,}."
             )
         pools[split] = [raw for key, raw in pool.items() if key not in judged]
         judged = set(pool)
@@ -320,14 +323,14 @@ def _distinct(
 def _draw_splits(
     pools: Mapping[str, list[RawProblem]], settings: EvolutionSettings, seed: int
 ) -> dict[str, Sequence[RawProblem]]:
-    """Without a file of its own the judge has its problems from those of the search."""
+    """If the final test has no file of its own, its problems are taken from those of the search."""
     drawn: dict[str, Sequence[RawProblem]] = {}
     for split, problems in pools.items():
         key, needed = ("problems", 2) if len(pools) == 1 else ("judge_from" if split == "judge" else "problems", 1)
         if len(problems) < needed:
             name = _shown(getattr(settings, key))
-            message = f"{name} has {len(problems)} different problems; at least {needed} are needed"
-            why = ", one to learn from and one held out" if needed == 2 else ""
+            message = f"{name} has {len(problems)} different problems, but at least {needed} are needed"
+            why = ", one for training and one held out" if needed == 2 else ""
             raise UsageError(f"{message}{why}.", ("evolution", key))
         stream(seed, "problems", "file" if split == "search" else split).shuffle(problems)
         drawn[split] = problems[: getattr(settings, SIZES[cast(Split, split)])]
@@ -337,20 +340,20 @@ def _draw_splits(
 
 
 def _with_labels(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
-    """Without labels of its own, a task that has some takes all expected answers for them."""
+    """If no labels are set, a task with labels uses all expected answers as labels."""
     if settings.task != "label" or settings.labels:
         return settings
     labels: dict[str, str] = {}
     for answer in answers:
         labels.setdefault(answer.strip().casefold(), answer.strip())
     if len(labels) > MOST_LABELS:
-        message = f'task = "label" without labels takes the expected answers for them, but there are {len(labels):,} different ones'
+        message = f'task = "label" without labels uses the expected answers as labels, but there are {len(labels):,} different ones'
         raise UsageError(f"{message}. List at most {MOST_LABELS} in evolution.labels.", ("evolution", "labels"))
     return settings.model_copy(update={"labels": [labels[name] for name in sorted(labels)]})
 
 
 def _doubts(settings: EvolutionSettings, problems: Sequence[tuple[str, Problem]]) -> list[str]:
-    """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
+    """Expected answers that no reply can match. They lower every result; if all answers are such, nothing can be measured."""
     if settings.scorer or settings.task not in BY_ANSWER:
         return []
     task = task_of(settings)
@@ -358,7 +361,7 @@ def _doubts(settings: EvolutionSettings, problems: Sequence[tuple[str, Problem]]
     shown = "; ".join(doubtful[:SHOWN])
     if len(doubtful) == len(problems):
         message = f'No reply could be right with task = "{settings.task}": {shown}'
-        raise UsageError(f"{message}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
+        raise UsageError(f"{message}. Choose another task, or correct the answers.", ("evolution", "task"))
     if not doubtful:
         return []
     more = f"; and {len(doubtful) - SHOWN:,} more" if len(doubtful) > SHOWN else ""

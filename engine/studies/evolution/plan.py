@@ -1,6 +1,6 @@
-"""The plan of an evolution: calls and tokens, as expected for its whole length, and at most.
+"""The plan of an evolution: requests and tokens, as expected for its whole length, and at most.
 
-The expected search goes generation by generation in waves; the worst one takes together all that can come.
+The expected search is planned generation by generation, in waves. The maximum combines all requests that are possible.
 """
 
 from collections.abc import Iterator
@@ -42,24 +42,24 @@ from tidepool.engine.studies.evolution.tasks.task import task_of
 from tidepool.storage.text import one_line
 
 SOLUTION, REWRITE, RATING = UsualTokens(120, 24), UsualTokens(120, 40), UsualTokens(60, 12)
-"""a solution, a rewritten prompt and a judge's rating usually have"""
+"""usual lengths of a solution, a rewritten prompt and a judge's rating"""
 _SIMULATED = 0.9
 """a simulated solution, in lengths of its question"""
 _SHOWN_REPLY = 400
-"""letters of a wrong reply that a model reflects on"""
+"""characters of a wrong reply that a model reflects on"""
 _GROWTH = 2
-"""a prompt is taken to become at most so many times as long as the longest seed"""
+"""a prompt is assumed to grow to at most this many times the longest seed"""
 _SAMPLED = 50
-"""problems whose length is measured"""
+"""how many problems are measured for their length"""
 
 
 class SearchPlan:
-    """How many calls the parts of a search take, and how long these are."""
+    """The number of requests in each part of a search, and their lengths."""
 
     def __init__(self, settings: EvolutionSettings, problems: ProblemSet, sizing: Sizing) -> None:
         self.settings, self.problems, self.sizing = settings, problems, sizing
         self.weight = settings.calls_of_problem()
-        """calls of a problem, but those to a judge of unclear replies"""
+        """requests per problem, except those to a judge of unclear replies"""
         self.finalists = 3 if settings.random_baseline else 2
         self.seeds = [genome.prompt for genome in seeds_of(settings)]
         elites = min(settings.elite_size, len(self.seeds)) if sizing.worst else settings.elite_size
@@ -71,26 +71,26 @@ class SearchPlan:
         self.proposals = min(settings.proposals, max(1, len(problems.training) // MINIBATCH))
         """of GEPA, at once"""
         self.first = self.weight * self._asked(settings.population_size)
-        """calls of the first generation"""
+        """requests of the first generation"""
         known = [*problems.training, *problems.validation]
         self._measured = known if sizing.worst else known[:: max(1, len(known) // _SAMPLED)]
         self._prompt = self._prompt_tokens()
         self.solving = self._solving(self._prompt)
-        """by model: the tokens of a call, in and out"""
+        """by model: input and output tokens of a request"""
         self._solving_by_seeds = self._solving(sizing.longest(self.seeds))
-        """the same where the prompts are the seeds"""
+        """the same, with the seeds as prompts"""
         self.units = 0
         self._numbering = Numbering()
         self._calls: list[PlannedCalls] = []
         self._unclear: list[PlannedCalls] = []
-        """to a judge of unclear replies"""
+        """requests to a judge of unclear replies"""
 
     def _asked(self, genomes: int) -> int:
-        """Problems of a generation with so many new genomes."""
+        """Problems asked in a generation with so many new genomes."""
         return calls_in(rungs(len(self.problems.training), genomes, self.settings.racing))
 
     def _generations(self) -> int:
-        """As many as max_calls lets there be: the next one must fit even if all of it is new and rewritten."""
+        """As many as max_calls allows: the next generation must fit even if all of it is new and rewritten."""
         settings = self.settings
         if not settings.max_calls:
             return settings.max_generations
@@ -101,8 +101,8 @@ class SearchPlan:
         return 1 if allowance < 0 else min(settings.max_generations, 2 + int(allowance / max(1, later)))
 
     def _seed_final(self) -> list[int]:
-        """Problems asked in each rung. What the seeds were answered in the first generation is not asked again; of that
-        the least is known: all of them met its first rung."""
+        """Problems asked in each rung. Answers of seeds from the first generation are not requested again. Only the minimum of
+        these is known: all seeds got the first rung."""
         if not self.settings.seed_final:
             return []
         size, problems, racing = self.settings.population_size, len(self.problems.training), self.settings.racing
@@ -132,7 +132,7 @@ class SearchPlan:
         }
 
     def _questions(self) -> Iterator[str]:
-        """As messages: with all that a prompt puts around them."""
+        """As messages, with all text that a prompt adds."""
         around = [prompt for prompt in self.seeds if any(map(is_fixed, split_segments(prompt)))]
         for problem in self._measured:
             yield problem.question
@@ -140,7 +140,7 @@ class SearchPlan:
 
     @cached_property
     def _judging(self) -> tuple[int, int]:
-        """The tokens of a judgement, in and out."""
+        """The input and output tokens of a judgement."""
         settings, judge = self.settings, resolve_model(self.settings.judge)
         prompt = self.sizing.text(judge_system(settings.rubric)) + TOKENS_PER_MESSAGE
         prompt += self.sizing.longest(judge_request(problem, " ") for problem in self._measured)
@@ -164,19 +164,21 @@ class SearchPlan:
     def _rewritten(self, wave: int, calls: int, rounds: int = 1) -> PlannedCalls:
         return PlannedCalls(wave, resolve_model(self.settings.mutator), calls, *self._rewriting, rounds)
 
-    # -- as expected: generation after generation, in waves --------------------------------------------------
+    # -- expected: generation by generation, in waves --------------------------------------------------
 
     def expected(self) -> tuple[PlannedCalls, ...]:
         settings, training = self.settings, len(self.problems.training)
         generations, gepa = self._generations(), settings.strategy == "gepa"
         for generation in range(generations):
             self._generation(generation, gepa)
-        if gepa and generations > 1 and not settings.max_calls:  # it looks at its calls between two iterations
+        if (
+            gepa and generations > 1 and not settings.max_calls
+        ):  # it checks its number of requests between two iterations
             self._solve(self.proposals * (MINIBATCH + training // 2))
         later = (sum(planned.calls for planned in self._calls) - self.first) / self.weight
         for count in self._seed_final():
             self._solve(count, by_seeds=count)
-        if settings.random_baseline and later > 0:  # whole generations until it has as many calls
+        if settings.random_baseline and later > 0:  # whole generations until it has as many requests
             each = self._asked(settings.population_size)
             self._solve(each * -(-round(later) // each))
         finalists = self.finalists if later > 0 else 1  # without children, the champion is the best seed
@@ -185,7 +187,7 @@ class SearchPlan:
         return merged([*self._calls, *self._unclear])
 
     def _generation(self, generation: int, gepa: bool) -> None:
-        """GEPA's takes as many calls as the genetic strategy's, in many small waves, which are shown together."""
+        """A generation of GEPA makes as many requests as the genetic strategy's, in many small waves, which are shown together."""
         genomes, rewrites = (self.children, self.rewrites) if generation else (self.settings.population_size, 0)
         rounds = -(-rewrites // self.proposals) if gepa and rewrites else 1
         if rewrites:
@@ -210,11 +212,11 @@ class SearchPlan:
             unclear = ceil(UNCLEAR_SHARE * count * self.weight)
             self._unclear.append(self._judged(self._numbering.next_wave(), unclear, rounds))
 
-    # -- at most ----------------------------------------------------------------------------------------
+    # -- maximum ----------------------------------------------------------------------------------------
 
     def most(self) -> tuple[tuple[PlannedCalls, ...], int]:
-        """All that can come together, and how many calls that is at most: solves and rewrites cannot both reach their most
-        where max_calls binds. No stop rule holds but max_calls and max_generations, and no prompt is known before."""
+        """All possible requests, and their maximum number. Solutions and rewrites cannot both reach their maximum if max_calls
+        binds. Of the stop rules, only max_calls and max_generations apply, and no prompt is known before."""
         settings, generations = self.settings, self.settings.max_generations - 1
         solves, rewrites = generations * self.weight * self._asked(self.children), generations * self.rewrites
         later = solves + rewrites
@@ -223,7 +225,7 @@ class SearchPlan:
             solves = rewrites = later = max(later, generations * proposed) + proposed
         if settings.max_calls:
             later = min(later, max(0, settings.max_calls - self.first))
-        # After the search: the seeds' final, the held-out problems, and a random search until it has as many calls.
+        # After the search: the seeds' final, the held-out problems, and a random search with as many requests.
         after = (self.finalists * len(self.problems.validation) + sum(self._seed_final())) * self.weight
         doubled = 2 if settings.judges_unclear else 1
         after += doubled * (later + self.first) if settings.random_baseline and later else 0
@@ -239,10 +241,10 @@ class SearchPlan:
 
 
 NOTE = (
-    "The whole length is expected: stop rules may end it sooner. At most, no two prompts are the same. A solution is "
-    "expected to have {} tokens; a prompt is taken to grow to twice the longest seed, or to a rewriter's {} tokens, at most."
+    "The expected values are for the whole length. Stop rules may end it sooner. The maximum assumes that all prompts differ. A "
+    "solution is expected to have {} tokens. A prompt grows at most to twice the longest seed, or to a rewriter's {} tokens."
 )
-GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown together."
+GEPA_NOTE = "GEPA decides during the search how much it proposes. Its many small waves are shown together."
 
 
 def plan(settings: EvolutionSettings, problems: ProblemSet) -> Plan:
@@ -261,11 +263,11 @@ def plan(settings: EvolutionSettings, problems: ProblemSet) -> Plan:
 
 
 def _data(settings: EvolutionSettings, problems: ProblemSet) -> str:
-    """Which problems these are, with one as it was read: a wrong column shows."""
+    """Describes the problems and shows one as it was parsed, so that you notice a wrong column."""
     first = problems.training[0]
     task = task_of(settings).kind(first.answer)
     answer = f" → {one_line(first.answer, 30)}" if first.answer else ""
     return (
-        f"Problems of {one_line(problems.name, 60)}: {len(problems.training):,} to search by, {len(problems.validation):,} held out; "
-        f"{'marked by a scorer' if settings.scorer else f'task {task}'}, such as: {one_line(first.question, 70)}{answer}"
+        f"Problems of {one_line(problems.name, 60)}: {len(problems.training):,} for training, {len(problems.validation):,} held out, "
+        f"{'scored by a scorer' if settings.scorer else f'task {task}'}. For example: {one_line(first.question, 70)}{answer}"
     )

@@ -22,13 +22,13 @@ Scores = Sequence[float | None]
 
 
 def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:
-    """Problem by problem; one that a side was not answered says nothing. None where there are none."""
+    """Compares problem by problem, and skips problems without an answer on both sides. None if no problem remains."""
     both = zip(first, second, strict=True)
     return of_pairs(numpy.array([left - right for left, right in both if left is not None and right is not None]))
 
 
 class HeldOutScores(NamedTuple):
-    """Of one prompt."""
+    """The scores of one prompt."""
 
     known: Scores
     lowest: Scores
@@ -48,7 +48,7 @@ def compared_scores(
 
 
 REASONS = {
-    "answer": "told an answer",
+    "answer": "revealed an answer",
     "question": "quoted a problem",
     "placeholder": "lost or added a placeholder",
     "too_long": "too long",
@@ -56,7 +56,7 @@ REASONS = {
     "refusal": "declined",
     "unusable": "no prompt in the reply",
 }
-"""why a rewrite is refused, in words"""
+"""the reasons for refusing a rewrite, in words"""
 
 
 def counted_reasons(refused: Mapping[str, int]) -> str:
@@ -64,7 +64,7 @@ def counted_reasons(refused: Mapping[str, int]) -> str:
 
 
 ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}
-"""as the statistics name them → for people"""
+"""names in the statistics → names in reports"""
 
 
 def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
@@ -82,7 +82,7 @@ class Member:
     genome_id: str
     generation: int
     parents: tuple[str, ...]
-    """the mother first: she gave the prompt that was changed"""
+    """the mother first: her prompt was changed"""
     operator: str
     prompt: str
     fitness: float | None
@@ -107,7 +107,7 @@ class Family:
             genome_id = member.parents[0] if member.parents else ""
 
     def ancestors(self, genome_id: str) -> list[Member]:
-        """All of them, itself included, the youngest first."""
+        """All of them, including the genome itself, the youngest first."""
         found_members: dict[str, Member] = {}
         waiting = [genome_id]
         while waiting:

@@ -1,6 +1,6 @@
-"""What prompts answered, to read: one prompt with its answers, one problem with everybody's, one evaluation.
+"""Views of stored replies: one prompt with its answers, one problem with the answers of all prompts, one evaluation.
 
-Wrong answers come first. A missing one stands with the error of its call, an unclear reply with the reason.
+Wrong answers come first. A missing answer is shown with the error of its request, an unclear reply with the reason.
 """
 
 import sqlite3
@@ -28,7 +28,7 @@ from tidepool.storage.queries.lists import Transcript
 
 TITLES = {"judge": "held-out problems", "search": "training problems"}
 FIRST = 12
-"""answers of each split that are shown where not all are asked for"""
+"""answers of each split that are shown by default"""
 PARTS = ("accuracy", "consistency", "efficiency", "diversity", "length_penalty")
 
 
@@ -38,11 +38,11 @@ class FoundAnswers:
 
     batch_id: str
     roles: Mapping[str, str]
-    """genome id → what it is in the end, for people"""
+    """genome id → its role at the end, for reports"""
     answers: Sequence[Answer]
     genome: Mapping[str, Any] | None = None
     same_prompt_ids: tuple[str, ...] = ()
-    """other genomes with the same prompt: it was asked once, under one of these names"""
+    """other genomes with the same prompt, which was evaluated once, under one of these ids"""
 
     def as_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"batch_id": self.batch_id}
@@ -55,7 +55,7 @@ class FoundAnswers:
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
-    """The columns of the view `answers`, the grade, and why a call failed."""
+    """The columns of the view `answers`, the grade, and why a request failed."""
     return {**asdict(answer), "correct": {"right": True, "wrong": False}.get(answer.grade)}
 
 
@@ -63,27 +63,29 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def genome_named(connection: sqlite3.Connection, batch: sqlite3.Row, reference: str) -> str:
-    """The id of a genome: named by its beginning, or by its role."""
+    """The id of a genome, from a prefix of it or from its role."""
     if reference in ROLES:
         genome_id = finalists(connection, batch["number"]).get(reference)
         if genome_id is None:
-            raise NotFound(f"Batch {batch['id']} has no {ROLES[reference]} (yet).")
+            raise NotFound(f"Batch {batch['id']} does not have a {ROLES[reference]} yet.")
         return genome_id
     like = genomes_like(connection, batch["number"], reference) if reference else []
     if len(like) == 1 or reference in like:
         return reference if reference in like else like[0]
     if not like:
         known = ", ".join(ROLES)
-        raise NotFound(f"Batch {batch['id']} has no genome {reference!r}. An id, its beginning, or one of: {known}.")
+        raise NotFound(
+            f"Batch {batch['id']} has no genome {reference!r}. Use an id, a prefix of one, or one of: {known}."
+        )
     raise NotFound(
-        f"{reference!r} could be {', '.join(like[:5])}{' or others' if len(like) > 5 else ''}: say more of it."
+        f"{reference!r} could be {', '.join(like[:5])}{' or others' if len(like) > 5 else ''}. Give a longer prefix."
     )
 
 
 def found_answers(
     connection: sqlite3.Connection, batch: sqlite3.Row, wanted: AnswerFilter, genome_id: str | None = None
 ) -> FoundAnswers:
-    """Those that are wanted; with a genome, those of its prompt."""
+    """The requested answers; with a genome, those of its prompt."""
     number = batch["number"]
     history, others = None, tuple[str, ...]()
     if genome_id is not None:
@@ -98,18 +100,18 @@ def found_answers(
 
 
 def by_split(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
-    """Held-out problems first; without splits that have none."""
+    """Held-out problems first; without empty splits."""
     groups: dict[str, list[Answer]] = {name: [] for name in SPLITS}
     for answer in answers:
         groups.setdefault(answer.split, []).append(answer)
     return {name: some for name, some in groups.items() if some}
 
 
-# -- for people ----------------------------------------------------------------------------------------------
+# -- reports ----------------------------------------------------------------------------------------------
 
 
 def genome_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
-    """The prompt, how it came about, what it is worth, and its answers by split."""
+    """The prompt, its history, its fitness, and its answers by split."""
     genome = matches.genome
     if genome is not None:
         role = matches.roles.get(genome["genome_id"])
@@ -120,7 +122,7 @@ def genome_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Bloc
 
 
 def evaluation_blocks(unit: Transcript, matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
-    """One unit: what a prompt was asked at a time."""
+    """One unit: the problems that a prompt got at one time."""
     yield Words(f"evaluation {unit.sequence_number:,}, {unit.status}", "strong")
     if unit.error:
         yield Words(f"failed: {unit.error}", "warning")
@@ -129,11 +131,11 @@ def evaluation_blocks(unit: Transcript, matches: FoundAnswers, *, full: bool = F
 
 def _history(matches: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     generation = "" if genome["generation"] is None else f", generation {genome['generation']}"
-    yield "came about", f"{genome['operator']}{generation}"
+    yield "origin", f"{genome['operator']}{generation}"
     if genome["parents"]:
         yield "parents", ", ".join(genome["parents"])
     if matches.same_prompt_ids:
-        yield "same prompt", f"{', '.join(matches.same_prompt_ids)}: it was asked once"
+        yield "same prompt", f"{', '.join(matches.same_prompt_ids)} (evaluated once)"
     if genome["fitness"] is not None:
         parts = ((name, genome["details"].get(name)) for name in PARTS)
         text = ", ".join(f"{name.replace('_', ' ')} {number(part, 3)}" for name, part in parts if part is not None)
@@ -141,20 +143,20 @@ def _history(matches: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple
     if models := sorted({answer.model for answer in matches.answers if answer.model}):
         yield "asked", ", ".join(models)
     if genome["missing"]:
-        yield "missing", f"{number(100 * genome['missing'], 1, ' %')} of its calls"
+        yield "missing", f"{number(100 * genome['missing'], 1, ' %')} of its requests"
 
 
 def answer_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
     """By split, each with its question."""
     if not matches.answers:
-        yield Words("no answer fits", "quiet")
+        yield Words("no matching answers", "quiet")
     for split, answers in by_split(matches.answers).items():
         yield Words(f"{TITLES.get(split, split)}: {counted(answers)}", "strong")
         shown = answers if full else answers[:FIRST]
         for answer in shown:
             yield from one_answer(matches, answer, full=full)
         if left := answers[len(shown) :]:
-            yield Words(f"… and {counted(left)} more: --full shows all in full, --problem N one problem", "quiet")
+            yield Words(f"… and {counted(left)} more. Use --full to show all, or --problem N for one problem", "quiet")
 
 
 def counted(answers: Sequence[Answer]) -> str:
@@ -180,12 +182,12 @@ def _title(matches: FoundAnswers, answer: Answer) -> str:
 
 
 def answer_facts(answer: Answer) -> Iterator[tuple[str, str]]:
-    """All but the reply, which may be long."""
+    """All facts except the reply, which may be long."""
     if answer.question is not None:
         yield "question", answer.question
         yield "gold", answer.gold or ""
     if answer.grade == "missing":
-        yield "missing", answer.error or str(answer.metrics.get(WHY, "the call failed"))
+        yield "missing", answer.error or str(answer.metrics.get(WHY, "the request failed"))
         return
     if answer.extracted is not None:
         yield "read as" if answer.judgement is None else "rated", answer.extracted

@@ -1,9 +1,9 @@
-"""Rewrites by a model: what it is asked, how its reply is read, and which rewrites are refused.
+"""Rewrites by a model: the request, the parsing of the reply, and the rules that refuse a rewrite.
 
-A rewrite must neither tell an answer nor quote a problem. A prompt is asked thousands of times on problems that the search
-knows, so a rewrite that slips an answer in wins by cheating. Only what is new counts: what the original says already is the
-user's own. A label or a short number in a prompt is no leak ("answer positive or negative", "an hour has 60 minutes"); an
-assertion of THE answer is. What slips through cannot deceive the final test, whose problems no rewriter sees.
+A rewrite must neither reveal an answer nor quote a problem. A prompt is tested thousands of times on problems of the search, so
+a rewrite that contains an answer would win by cheating. Only new text counts: the text of the original is the user's own. A
+label or a short number in a prompt is not a leak ("answer positive or negative", "an hour has 60 minutes"), but an assertion of
+THE answer is. A leak that passes cannot affect the final test, since no rewriter sees its problems.
 """
 
 import re
@@ -53,7 +53,7 @@ _TAG = re.compile(r"</?(?:prompt|problem|reply|expected)\b[^>]*>", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class FailedProblem:
-    """A problem that was answered wrongly, shown to a model that reflects."""
+    """A wrongly answered problem, shown to a model that reflects."""
 
     question: str
     expected: str
@@ -61,7 +61,7 @@ class FailedProblem:
 
 
 def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = ()) -> str:
-    """What the rewriter is asked, with `SYSTEM` as its system prompt."""
+    """The request to the rewriter; its system prompt is `SYSTEM`."""
     sections = [TASKS[kind], f"<prompt>\n{prompt}\n</prompt>"]
     if any(map(is_fixed, split_segments(prompt))):
         sections.append(KEEP)
@@ -75,7 +75,7 @@ class Rewrite:
     text: str = ""
     """the new prompt"""
     refused: str | None = None
-    """why there is none: unusable, too_long, unchanged, refusal"""
+    """why it is unusable: unusable, too_long, unchanged, refusal"""
 
 
 def read_rewrite(reply: str, original: str, *, cut: bool = False) -> Rewrite:
@@ -98,7 +98,7 @@ def _inner(reply: str, cut: bool) -> str:
     if tagged:
         return str(tagged[-1])
     if fields is not None or "<prompt" in reply.lower():
-        return ""  # a tag that is never closed: cut short, and half an instruction is none
+        return ""  # a tag that is never closed: the reply was cut short, and half an instruction is unusable
     fenced = _FENCED.findall(reply)
     if fenced:
         return str(fenced[-1])
@@ -121,9 +121,9 @@ ANSWER, QUESTION, PLACEHOLDER, ACCEPTED = "answer", "question", "placeholder", "
 _LOOKED_AT = 2000
 """problems whose words are known"""
 _WINDOW = 7
-"""words of a question that nobody writes by chance"""
+"""words of a question that do not occur together by chance"""
 _TELLING_DIGITS = 3
-"""of an expected number that stands in a prompt by no accident"""
+"""digits of an expected number that does not occur in a prompt by chance"""
 _COMMON = {180, 360, 365}
 """numbers of clocks, calendars and angles"""
 
@@ -145,7 +145,7 @@ class Guard:
     problems: Sequence[Problem]
 
     def refuses(self, text: str, original: str, shown: Sequence[str] = ()) -> str | None:
-        """Why the rewrite is turned down: placeholder, answer, question; None: it is not. `shown` are the expected answers of the
+        """The reason for refusing the rewrite (placeholder, answer, question), or None. `shown` are the expected answers of the
         problems that the rewriter saw."""
         if placeholders(text, self._columns) != placeholders(original, self._columns):
             return PLACEHOLDER
@@ -156,20 +156,20 @@ class Guard:
         return QUESTION if any(0 < self._known_windows[window] <= most for window in fresh) else None
 
     def _answers_in(self, text: str, shown: Sequence[str]) -> set[str]:
-        """Expected answers that a text tells: long numbers wherever they stand, others where it says, under no condition, that they
-        are the answer."""
+        """Expected answers that a text reveals: long numbers anywhere, and others if the text states, without a condition, that
+        they are the answer."""
         values = {round(number.value, 6) for number in numbers_in(text)} & (self._numbers | _values(shown)) - _COMMON
-        told = {f"{value:f}" for value in values if _is_telling(value)}
+        answers = {f"{value:f}" for value in values if _is_telling(value)}
         for sentence in split_segments(text):
             if not _CONDITION.search(sentence):
                 for mark in _ANNOUNCED.finditer(sentence):
                     tail = sentence[mark.end() :].lower()
-                    told |= {
+                    answers |= {
                         one
                         for one in self._answers
                         if tail.startswith(one) and not tail[len(one) : len(one) + 1].isalnum()
                     }
-        return told
+        return answers
 
     @cached_property
     def _columns(self) -> frozenset[str]:
@@ -190,7 +190,7 @@ class Guard:
 
 
 def _windows(text: str) -> Iterator[tuple[str, ...]]:
-    """Words that stand together."""
+    """Sequences of adjacent words."""
     words = _WORD.findall(text.lower())
     return (tuple(words[start : start + _WINDOW]) for start in range(len(words) - _WINDOW + 1))
 
@@ -200,5 +200,5 @@ def _values(answers: Sequence[str]) -> frozenset[float]:
 
 
 def _is_telling(value: float) -> bool:
-    """Of 253400 four digits say something."""
+    """For example, 253400 has four significant digits."""
     return len(f"{value:.6f}".rstrip("0").rstrip(".").replace(".", "").strip("0-")) >= _TELLING_DIGITS

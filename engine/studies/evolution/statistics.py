@@ -11,16 +11,16 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.queries.learning import genome, genome_counts
 from tidepool.storage.queries.summary import findings
 
-# Keys in the order of the JSON. Each is there, as null where it is not known, but for those in `LEFT_OUT`.
+# Keys in the order of the JSON. Each is present, as null if unknown, except those in `LEFT_OUT`.
 PORTRAIT = (
     *("prompt", "fitness", "accuracy", "validation_accuracy", "validation_ci95", "validation_problems"),
     *("validation_missing", "unclear", "accuracy_bounds", "missing", "genome_id", "generation", "operator"),
     *("components", "models", "metrics"),
 )
-"""of a prompt with what it is worth; an unfinished run has not met the held-out problems"""
+"""a prompt with its results; an unfinished run has no results on held-out problems"""
 VERDICT = ("p_value", "p_value_holm", "difference", "difference_ci95", "difference_bounds", "pairs", "better")
 RANDOM_SEARCH = (*PORTRAIT, "calls", *VERDICT)
-"""what as many calls find by chance, and how the champion compares"""
+"""the result of a random search with as many requests, and its comparison with the champion"""
 RUN = (
     *("strategy", "generations", "baseline_calls", "champion", "baseline", *VERDICT, "stopped_by"),
     *("calls_saved_by_racing", "search_calls", "rewrites", "refused_rewrites", "random_search", "genomes"),
@@ -55,7 +55,7 @@ def _in_order(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
-    """An unfinished run has a leader, but no honest word on it yet."""
+    """An unfinished run has a leader, but no final test yet."""
     leaders = [genome(connection, batch_number, item["leader"]) for item in (generations[-1:] + generations[:1])]
     champion, baseline = (dict(row) if row else None for row in leaders or (None, None))
     return {
@@ -68,13 +68,13 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
 
 
 def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
-    """The champion's prompt of a batch, named by id, prefix or `last`, without what stands around its question: it fits an
+    """The champion's prompt of a batch, named by id, prefix or `last`, without the frame around its question. So it fits an
     agent's `instructions`."""
     batch = find_batch(connection, reference)
     if batch["kind"] != "evolution":
-        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a champion.")
+        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}. Only an evolution has a champion.")
     champion = finalists(connection, batch["number"]).get("champion")
     row = genome(connection, batch["number"], champion) if champion else None
     if row is None:
-        raise NotFound(f"Batch {batch['id']} has no champion yet: not one generation is judged.")
+        raise NotFound(f"Batch {batch['id']} has no champion yet, because no generation is complete.")
     return join_segments(split_frame(split_segments(row["prompt"]))[0])

@@ -1,4 +1,4 @@
-"""Prompt evolution: search on training problems, then an honest word on held-out ones."""
+"""Prompt evolution: search on training problems, then a final test on held-out ones."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -42,7 +42,7 @@ class Evolution(Study):
     async def _evolve(self, run: BatchRun, grader: Grader) -> None:
         settings, problems = settings_of(self.config), problems_of(self.config)
         for split, group in (("search", problems.training), ("judge", problems.validation)):
-            for number, problem in enumerate(group):  # kept once, for the answers to name them
+            for number, problem in enumerate(group):  # stored once, and answers refer to it
                 run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
         evaluator = Evaluator(run, settings, problems.training, grader, Numbering())
         evaluator.units_ahead = self.plan().units
@@ -76,7 +76,7 @@ class Evolution(Study):
         if rival and drawn:
             random_marks = marks[drawn.genome.prompt]
             result["random_search"] = {**portrait(drawn, random_marks), "calls": rival.calls, **against_random[0]}
-        # How the champion did on each held-out problem, so that batches can be compared problem by problem, with bounds.
+        # The champion's results on each held-out problem, so that batches can be compared problem by problem, with bounds.
         questions = sha256("\x1f".join(problem.question for problem in problems.validation).encode()).hexdigest()
         scores = scores_of(by_problem(champion_marks))
         run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": scores._asdict()})
@@ -90,7 +90,7 @@ class Evolution(Study):
         find_code(settings_of(self.config), folders)
 
     def shape(self) -> list[str]:
-        """How many prompts there can be."""
+        """The largest possible number of prompts."""
         size, most = settings_of(self.config).population_size, settings_of(self.config).max_generations
         return [f"{size:,} prompts × at most {most:,} generations = {size * most:,}"]
 

@@ -1,9 +1,10 @@
 """Variation and selection without a model.
 
-Who becomes a parent; crossover of two parents by segment; mutation by segment and by word. Every operator draws from the generator that it is given, so a seed determines a generation.
+Selects parents, crosses two parents by segment, and mutates by segment and by word. Every operator draws from the given random
+generator, so a seed determines a generation.
 
-Word operators move words only: punctuation stays where it stood, and numbers are never touched. Every operator returns at
-least one segment; where it cannot do its work (deleting the only segment) it returns what it got.
+Word operators move only words: punctuation stays in place, and numbers never change. Every operator returns at least one
+segment. If it cannot work (deleting the only segment), it returns its input.
 """
 
 import re
@@ -22,7 +23,7 @@ ELITIST_SHARE = 0.25
 
 
 Selection = Callable[[Sequence[float], int, Random], list[int]]
-"""(scores, how many, generator) → parents by index"""
+"""(scores, count, generator) → parents by index"""
 
 
 def tournament(scores: Sequence[float], count: int, rng: Random) -> list[int]:
@@ -38,11 +39,11 @@ def roulette(scores: Sequence[float], count: int, rng: Random) -> list[int]:
 
 
 def rank(scores: Sequence[float], count: int, rng: Random) -> list[int]:
-    """In proportion to the place from the bottom, so one runaway score does not take everything."""
+    """In proportion to the rank from the bottom, so that one extreme score does not dominate."""
     ordered = sorted(scores)
     last_place = {score: place for place, score in enumerate(ordered, 1)}
     first_place = {score: place for place, score in reversed(list(enumerate(ordered, 1)))}
-    ranks = [(first_place[score] + last_place[score]) / 2 for score in scores]  # equals share the mean of their places
+    ranks = [(first_place[score] + last_place[score]) / 2 for score in scores]  # ties share their mean rank
     return rng.choices(range(len(scores)), weights=ranks, k=count)
 
 
@@ -60,7 +61,7 @@ def sus(scores: Sequence[float], count: int, rng: Random) -> list[int]:
 
 
 def elitist(scores: Sequence[float], count: int, rng: Random) -> list[int]:
-    """Evenly from the best quarter, two at least."""
+    """Evenly from the best quarter, at least two."""
     best = elites(scores, max(2, round(len(scores) * ELITIST_SHARE)))
     return rng.choices(best, k=count)
 
@@ -89,7 +90,7 @@ Crossover = Callable[[Sequence[str], Sequence[str], Random], tuple[str, ...]]
 
 
 def single_point(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
-    """The mother up to a point, the father from a point of his own on."""
+    """The mother up to a point, the father from another point."""
     head = mother[: rng.randint(0, len(mother))]
     tail = father[rng.randint(0, len(father)) :]
     return _child([*head, *tail], mother)
@@ -103,14 +104,14 @@ def two_point(mother: Sequence[str], father: Sequence[str], rng: Random) -> tupl
 
 
 def uniform(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
-    """At each place one parent's segment or the other's; past the end of the shorter one, that means none."""
+    """One parent's segment or the other's at each place; past the end of the shorter parent, a segment may be absent."""
     pairs = zip_longest(mother, father)
     chosen = (pair[rng.random() < 0.5] for pair in pairs)
     return _child([segment for segment in chosen if segment is not None], mother)
 
 
 def blend(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
-    """A share of the mother's segments, the rest of the father's, in the order of where they stood."""
+    """A share of the mother's segments and the rest of the father's, ordered by their original positions."""
     share = rng.random()
     placed = _placed_sample(mother, share, rng) + _placed_sample(father, 1 - share, rng)
     return _child([segment for _, segment in sorted(placed)], mother)
@@ -147,11 +148,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 @dataclass(frozen=True)
 class Material:
-    """What insertion and replacement draw from."""
+    """The material for insertion and replacement."""
 
     segments: tuple[str, ...]
     frames: tuple[Frame, ...] = ()
-    """what stands around the question in seed prompts that have that, for prompts drawn at random"""
+    """the frame around the question in seed prompts that have one, for randomly drawn prompts"""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -161,7 +162,7 @@ class Material:
 Mutation = Callable[[Segments, Random, Material], Segments]
 Words = list[re.Match[str]]
 WordChange = Callable[[str, Words, Random, Material], str]
-"""of one segment, whose words are known"""
+"""one segment whose words are known"""
 
 
 def _insert_one(segments: Segments, pool: Segments, rng: Random) -> Segments:
@@ -196,7 +197,7 @@ def segment_swap(segments: Segments, rng: Random, material: Material) -> Segment
 
 
 def segment_duplicate(segments: Segments, rng: Random, material: Material) -> Segments:
-    """Says one thing again elsewhere: emphasis, and room for the copy to change."""
+    """Repeats a segment elsewhere, which adds emphasis, and the copy can change later."""
     return _insert_one(segments, segments, rng)
 
 
@@ -206,7 +207,7 @@ def segment_replace(segments: Segments, rng: Random, material: Material) -> Segm
 
 
 def _in_one_segment(least_words: int) -> Callable[[WordChange], Mutation]:
-    """The change is made to one of the segments that have words enough for it."""
+    """Applies the change to one of the segments with enough words."""
 
     def as_mutation(change: WordChange) -> Mutation:
         @wraps(change)
@@ -274,13 +275,13 @@ MUTATIONS: dict[str, Mutation] = {
 
 
 WORD_SHARE = 0.25
-"""share of word operators: they find new wordings, but most of what they do is a typing error"""
+"""share of word operators: they find new wordings, but most of their changes are typing errors"""
 _BY_WORD = tuple(name for name in MUTATIONS if name.startswith("word_"))
 _BY_SEGMENT = tuple(name for name in MUTATIONS if name.startswith("segment_"))
 
 
 def mutate(segments: Segments, rng: Random, material: Material) -> tuple[Segments, str]:
-    """One operator drawn and applied, with its name. Pieces with placeholders stay."""
+    """Applies one randomly drawn operator, and returns its name too. Pieces with placeholders stay."""
     free, frame = split_frame(segments)
     name = rng.choice(_BY_WORD if rng.random() < WORD_SHARE else _BY_SEGMENT) if free else segment_insert.__name__
     return insert_frame(MUTATIONS[name](free, rng, material), frame), name

@@ -1,9 +1,9 @@
-"""How many genomes and calls go at once: the presets, what they mean for [service], and the pace of one run.
+"""How many genomes and requests run at once: the presets, their effect on [service], and the pace of one run.
 
-The evolution's own sizes shape live evaluation: so many genomes at once, each with so many calls. A group is a bound
-too, not a barrier: of genomes and of problems no more than a group is under way, and the next one is taken up as
-soon as one is done, so that a slow call holds up nobody. Through a batch API the sizes must not cut waves, so there
-they do not apply; nor where `dynamic` leaves it all to the adaptive limiter.
+The evolution's own sizes limit live evaluation: the number of genomes at once, and of requests for each. A group is an upper
+bound, not a barrier. The next genome or problem starts as soon as one is done, so a slow request does not delay the others.
+With a batch API the sizes must not split waves, so they do not apply. They do not apply with `dynamic` either, which leaves
+everything to the adaptive limiter.
 """
 
 from tidepool.engine.config.sections import Service
@@ -19,17 +19,17 @@ PRESETS: dict[str, dict[str, int]] = {
     "aggressive": dict(zip(_SIZES, (30, 15, 15, 8, 3500), strict=True)),
 }
 DYNAMIC_CONCURRENT = 100
-"""where the adaptive limiter starts when nothing states a ceiling"""
+"""where the adaptive limiter starts if there is no ceiling"""
 TIMEOUT = 30.0
-"""seconds of a call where nothing states them"""
+"""timeout of a request in seconds, by default"""
 
 
 Pace = tuple[int | None, int | None]
-"""genomes at once, and calls of each at once; None: no bound"""
+"""genomes at once, and requests of each at once; None: unlimited"""
 
 
 def with_sizes(settings: EvolutionSettings) -> EvolutionSettings:
-    """The sizes written out: the preset's where the config says nothing, and elites that leave room for children."""
+    """Makes the sizes explicit: the preset's if the config sets none, and an elite that leaves room for children."""
     sizes = {name: size for name, size in PRESETS[settings.preset].items() if getattr(settings, name) is None}
     if settings.dynamic and "rate_limit_per_minute" in sizes:
         sizes["rate_limit_per_minute"] = 0
@@ -39,7 +39,7 @@ def with_sizes(settings: EvolutionSettings) -> EvolutionSettings:
 
 
 def with_limits(service: Service, settings: EvolutionSettings) -> Service:
-    """What the sizes mean for all calls; what [service] states is a ceiling."""
+    """Applies the sizes to all requests; explicit values in [service] are a ceiling."""
     stated = service.model_fields_set
     genomes, calls = pace_of(settings, gathers=False)
     bounds = [
@@ -59,7 +59,7 @@ def with_limits(service: Service, settings: EvolutionSettings) -> Service:
 
 
 def pace_of(settings: EvolutionSettings, *, gathers: bool) -> Pace:
-    """`gathers`: calls leave through a batch API."""
+    """`gathers`: requests use a batch API."""
     if not settings.enable_async_evaluation:
         return 1, 1
     if gathers or settings.dynamic:

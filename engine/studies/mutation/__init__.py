@@ -1,1 +1,1 @@
-"""Query mutation: learning which rewriting of a question makes a target answer better."""
+"""Query mutation: learns which rewriting of a question improves a target's answer."""

@@ -46,11 +46,11 @@ class MutationSettings(Section):
     """the model that grades answers, for the reward of that name; must be written like the mutator"""
     reward: Literal["keyword", "similarity", "judge"] = "similarity"
     """keyword | similarity | judge"""
-    success: float = Field(default=0.7, gt=0, le=1, title="Good enough from")
+    success: float = Field(default=0.7, gt=0, le=1, title="Success threshold")
     """reward at which an episode ends well"""
     queries: Address = "builtin"
     """or a file (JSONL, CSV, Parquet) with the columns query and reference"""
-    heldout: float = Field(default=0.2, gt=0, lt=1, title="Share held out")
+    heldout: float = Field(default=0.2, gt=0, lt=1, title="Held-out share")
     """share of queries kept for the final comparison"""
     learner: LearnerName = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
@@ -58,9 +58,9 @@ class MutationSettings(Section):
     """a policy file: evaluate it instead of learning"""
     num_processes: int = Field(default=16, ge=1, le=10_000, title="Episodes at once")
     """environments that step together"""
-    num_steps: int = Field(default=32, ge=1, le=100_000, title="Steps an update")
+    num_steps: int = Field(default=32, ge=1, le=100_000, title="Steps per update")
     """steps of each environment between two updates"""
-    num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000, title="Steps in all")
+    num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000, title="Total steps")
     """answered steps in all: the budget of learning"""
     ppo_epoch: Times = Field(default=4, title="PPO epochs")
     """passes over each rollout (ppo)"""
@@ -76,13 +76,13 @@ class MutationSettings(Section):
     """most a policy may move in an update (ppo)"""
     entropy: NonNegative = 0.01
     """reward for staying undecided (ppo)"""
-    episode_length: Times = Field(default=5, title="Steps an episode")
+    episode_length: Times = Field(default=5, title="Steps per episode")
     """rewritings of one query at most"""
     use_batching: bool = True
     """false: one environment after another, to measure the gain"""
     operators: list[OperatorName] = list(OPERATORS.builtin)
     """what a learner chooses from; installed packages may add some"""
-    on_error: Literal["mask", "refusal"] = Field(default="mask", title="A failed call is")
+    on_error: Literal["mask", "refusal"] = Field(default="mask", title="Failed requests")
     """mask | refusal: what becomes of a step whose answer is lost"""
     baselines: list[Literal["random", "bandit"]] | None = Field(default=None, examples=[["random"]])
     """learners that play the same budget beside; unless written, those simpler than the learner: ["random"], and for
@@ -106,7 +106,7 @@ class MutationSettings(Section):
     @classmethod
     def _several(cls, operators: list[str]) -> list[str]:
         if len(operators) < 2 or len(set(operators)) < len(operators):
-            raise ValueError("name at least two operators, and each once")
+            raise ValueError("list at least two operators, each once")
         return operators
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ class MutationSettings(Section):
         if self.encoder != HASHING:
             self._check_encoder()
         if self.num_mini_batch > self.num_processes * self.num_steps:
-            message = "num_mini_batch is more than num_processes × num_steps, the steps of an update"
+            message = "num_mini_batch must not exceed num_processes × num_steps, the steps of an update"
             raise WrongValue(message, "num_mini_batch")
         return self
 
@@ -124,15 +124,15 @@ class MutationSettings(Section):
         except UsageError as error:
             raise WrongValue(str(error), "encoder") from None
         if provider in KNOWN_ENDPOINTS and KNOWN_ENDPOINTS[provider].like == "anthropic":
-            raise WrongValue(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…", "encoder")
+            raise WrongValue(f"{provider} has no embeddings. Set encoder to {HASHING}, ollama:… or openai:…", "encoder")
 
     @property
     def has_file_contents(self) -> bool:
-        """Whether what its files hold is in the config itself."""
+        """Whether the contents of its files are in the config itself."""
         return bool(self.query_list) and (not self.policy or bool(self.policy_content))
 
     def stated_baselines(self) -> list[str]:
-        """Learners beside the chosen one; none beside a policy that is only evaluated."""
+        """Learners that run besides the chosen one; empty if a policy is only evaluated."""
         if self.policy or self.policy_content:
             return []
         simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": []}[self.learner]
@@ -141,7 +141,7 @@ class MutationSettings(Section):
 
 
 class Mutation(MutationSettings, Study):
-    """A query mutation built in code: a policy learns which rewriting of a query gets the better answer.
+    """A query mutation built in code: a policy learns which rewriting of a query improves the answer.
 
     Mutation(target="ollama:llama3.2", learner="bandit")
     """
@@ -149,4 +149,4 @@ class Mutation(MutationSettings, Study):
     settings_type = MutationSettings
 
     kind: Literal["mutation"] = "mutation"
-    """always that"""
+    """always this kind"""

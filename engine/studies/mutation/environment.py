@@ -1,13 +1,13 @@
 """Environments of queries that are rewritten step by step: one episode, one step, and many environments together.
 
-A query is rewritten up to `episode_length` times, each rewriting standing on the one before. It ends well (`terminated`) when a
-reward reaches `success`, and is cut (`truncated`) when its length is used up. A lost step (the target never answered) is
-*masked*: the episode ends before it, as if it had not been tried. It is neither rewarded nor punished, and does not count
-towards the budget. `on_error = "refusal"` takes it for an answer worth nothing instead.
+A query is rewritten up to `episode_length` times, and each rewriting builds on the one before. An episode succeeds
+(`terminated`) when a reward reaches `success`. It is cut (`truncated`) when its length is used up. A lost step (the target never
+answered) is *masked*: the episode ends before it, as if it had not been tried. It is neither rewarded nor punished, and does not
+count towards the budget. With `on_error = "refusal"` it counts as an answer with a reward of zero instead.
 
 Environments step together: rewrites are one wave, answers one, judgements one, embeddings one request. Autoreset happens in
-the same step: when an episode ends, the observation handed out is the first of the next one. With `batching = False` the same
-work is done one environment after another.
+the same step: when an episode ends, the returned observation is the first of the next one. With `batching = False` the
+environments step one after another.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +41,7 @@ class EpisodeRules:
     on_error: str = "mask"
     """mask or refusal"""
     operators: tuple[str, ...] = OPERATOR_NAMES
-    """what can be done to a query, in the order in which learners number it"""
+    """the possible operators, in the order in which learners number them"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Episode:
     number: int
     query: Query
     text: str
-    """the query as it stands after the rewritings so far"""
+    """the query after the rewritings so far"""
     serial: int = 0
-    """its number among all episodes, given with its first step; 0 before"""
+    """its number among all episodes, assigned with its first step; 0 before"""
     rewards: tuple[float, ...] = ()
 
     @property
@@ -61,21 +61,20 @@ class Episode:
 
     @property
     def score(self) -> float | None:
-        """The mean reward of its answered steps; None when none was answered."""
+        """The mean reward of its answered steps; None if no step was answered."""
         return sum(self.rewards) / len(self.rewards) if self.rewards else None
 
 
 def observation(embedding: NDArray[np.float32], steps: int, rules: EpisodeRules) -> NDArray[np.float32]:
-    """The embedding of the query as it stands, and how much of the episode is used up."""
+    """The embedding of the current query, and the used share of the episode length."""
     return np.append(embedding, np.float32(min(1.0, steps / rules.episode_length)))
 
 
 def credit_reward(reward: float, steps: int, terminated: bool, rules: EpisodeRules, gamma: float) -> float:
-    """The reward a return-maximising learner sees: a success keeps its reward for the steps it makes
-    unnecessary.
+    """The reward for a return-maximising learner: a success also earns its reward for the steps that it makes unnecessary.
 
-    Rewards are never negative, so without this the best return would be had by staying just below success for
-    the whole episode. `steps` counts this one.
+    Rewards are never negative. Without this, the best return would be to stay just below success for the whole episode. `steps`
+    includes this one.
     """
     if not terminated:
         return reward
@@ -89,23 +88,23 @@ REWRITE, ANSWER, JUDGE = "rewrite", "answer", "judge"
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
     episode: Episode
-    """its environment, its number and its steps so far are the address of the call"""
+    """its environment, its number and its steps so far identify the call"""
     system: str
     text: str
 
 
 class PromptTransport(Protocol):
-    """`moment` is the number of the environment step a request belongs to; what is embedded after one step
-    belongs to the next, which sees it.
+    """`moment` is the number of the environment step that a request belongs to. Embeddings after one step belong to the next
+    step, which observes them.
     """
 
     async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
-        """One wave: the replies in order, None for one lost for good. Stages: rewrite, answer, judge."""
+        """One wave: the replies in order, None for a reply that failed for good. Stages: rewrite, answer, judge."""
         ...
 
     async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
-        """One request: a unit vector a text, or None when lost for good. The name is unique in a run. `needed`:
-        without it the run stops, so whoever takes the run up again asks it anew.
+        """One request: a unit vector per text, or None if it failed for good. The name is unique in a run. If it fails and is
+        `needed`, the run stops, and a resume sends the request again.
         """
         ...
 
@@ -123,11 +122,11 @@ class StepCall:
 
 
 Schedule = Callable[[int, int], Query | None]
-"""(environment, episode number) → its query; None: the environment has nothing more to do"""
+"""(environment, episode number) → its query; None: the environment is finished"""
 
 
 def endless(queries: Sequence[Query], seed: int) -> Schedule:
-    """For training: every episode draws its query from a stream of its own."""
+    """For training: every episode draws its query from its own random stream."""
     return lambda environment, episode: stream(seed, "query", environment, episode).choice(queries)
 
 
@@ -138,17 +137,17 @@ def once_each(queries: Sequence[Query]) -> Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One environment's step, as it is learnt from, counted and read in a transcript."""
+    """One environment's step, used for learning, counts and transcripts."""
 
     serial: int
-    """of the episode, among all"""
+    """the episode's number among all"""
     index: int
     """from 0 within the episode"""
     query: Query
-    """as the episode began with it"""
+    """the query at the start of the episode"""
     operator: str
     after: str
-    """the query as it was then asked"""
+    """the rewritten query that was sent"""
     fell_back: bool
     answer: str | None
     reward: float | None
@@ -190,14 +189,14 @@ def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     steps: tuple[Step | None, ...]
-    """one an environment; None where it was not stepped"""
+    """one per environment; None if it did not step"""
     observations: Vectors
-    """what each environment sees now"""
+    """the current observation of each environment"""
     scores: dict[int, float] = field(default_factory=dict)
-    """the mean reward of the episodes that ended, where any step was answered"""
+    """the mean reward of the episodes that ended, if any step was answered"""
 
     def part(self, first: int, count: int) -> "Outcome":
-        """What came of some of the environments, as if there were no others."""
+        """The outcome of some of the environments only."""
         last = first + count
         scores = {place - first: score for place, score in self.scores.items() if first <= place < last}
         return Outcome(self.steps[first:last], self.observations[first:last], scores)
@@ -215,7 +214,7 @@ class Environments:
         steps: int = 0,
         episodes: int = 0,
     ) -> None:
-        """`steps` and `episodes` count those of the run before these environments."""
+        """`steps` and `episodes` are the counts of the run before these environments."""
         self.count = count
         self.rules = rules
         self._schedule = schedule
@@ -233,7 +232,7 @@ class Environments:
         return [episode is not None for episode in self._episodes]
 
     async def reset(self) -> Vectors:
-        """Begins each environment's next episode, dropping any under way."""
+        """Begins each environment's next episode, and drops any unfinished one."""
         await self._embed_texts(self._openings(range(self.count)), f"w{self.steps}/reset")
         size = len(next(iter(self._vectors.values()), ()))
         self.observations = np.zeros((self.count, size + 1), dtype=np.float32)
@@ -242,7 +241,7 @@ class Environments:
         return self.observations.copy()
 
     async def step(self, actions: Sequence[int | None]) -> Outcome:
-        """One step of every environment that has an action; None leaves it as it is."""
+        """Steps every environment that has an action; None leaves it unchanged."""
         self.steps += 1
         attempts = [
             StepCall(self._numbered(episode), self.rules.operators[action], Rewrite(episode.text))
@@ -271,10 +270,10 @@ class Environments:
         return replace(episode, serial=self.episodes)
 
     async def _grade(self, group: Sequence[StepCall]) -> None:
-        """Gives each attempt its rewrite, its answer and its reward, and its environment what it now sees.
+        """Gives each attempt its rewrite, its answer and its reward, and updates the observation of its environment.
 
-        Where the words alone decide, an answer is graded at once. A judgement that is lost or cannot be read leaves the step
-        without a reward: masked, not punished.
+        If the words alone decide, an answer is graded at once. A lost or unreadable judgement leaves the step without a reward:
+        masked, not punished.
         """
         instructed = [attempt for attempt in group if operator_named(attempt.operator).instruction]
         prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in instructed]
@@ -304,7 +303,7 @@ class Environments:
         return zip(attempts, await self._transport.ask(stage, self.steps, requests), strict=True)
 
     async def _embed(self, group: Sequence[StepCall]) -> None:
-        """Answers to grade, queries as they now stand, and openings that may come next, in one request."""
+        """Embeds answers to grade, current queries, and possible next openings, in one request."""
         answers = [a.answer for a in group if a.answer is not None] if self.rules.reward == "similarity" else []
         name = f"w{self.steps}" if self._batching else f"w{self.steps}.{group[0].episode.environment}"
         rewrites = [attempt.rewrite.text for attempt in group]
@@ -353,7 +352,7 @@ class Environments:
         self._vectors.update(vectors)
 
     async def _request(self, name: str, texts: Sequence[str], *, needed: bool = False) -> dict[str, Vectors] | None:
-        """The vectors of all these texts; only those not known yet are asked for."""
+        """The vectors of all these texts. Requests only the unknown ones."""
         distinct = dict.fromkeys(texts)
         known = {text: self._vectors[text] for text in distinct if text in self._vectors}
         unknown = [text for text in distinct if text not in known]

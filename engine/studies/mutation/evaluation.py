@@ -1,12 +1,12 @@
-"""The comparison that counts: on queries never trained on, the policy against each baseline.
+"""The final comparison: the policy against each baseline, on queries that were not used for training.
 
-The baselines are random play, the best constant operator, the unchanged query, and learners that ran beside. The unchanged
-query is asked by the same rules: an episode that may go on until it succeeds has a higher mean than a single try, whatever
-is done in it.
-All contenders play all held-out queries in the same waves. A query's score is the mean reward of its episode, averaged
-over repeats; differences are taken query by query, because queries are what the claim generalises over. The best
-constant operator is picked on the held-out queries themselves, which flatters it: the policy has to beat the luckiest. That
-the luckiest beats the policy is a claim about all of them, so its p-value is taken times their number.
+The baselines are random play, the best constant operator, the unchanged query, and learners that ran in parallel. The unchanged
+query is played by the same rules, since an episode with several tries has a higher mean than a single try, regardless of the
+operators.
+All contenders play all held-out queries in the same waves. A query's score is the mean reward of its episode, averaged over
+repeats. Differences are computed query by query, because the claim generalises over queries. The best constant operator is
+chosen on the held-out queries themselves, which favours it: the policy must beat the luckiest one. A claim that the luckiest one
+beats the policy concerns all operators, so its p-value is multiplied by their number.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from tidepool.engine.studies.mutation.queries import Query
 Scores = NDArray[np.float64]
 BEST_CONSTANT = "best_constant"
 UNCHANGED = "unchanged"
-"""the query as it is, asked by the rules of an episode: what the operator noop got"""
+"""the unchanged query, played by the rules of an episode: the score of the operator noop"""
 
 
 def contenders(
@@ -38,7 +38,7 @@ def contenders(
 ) -> dict[str, Policy]:
     """The policy, the random one, policies of other learners, and each operator as a constant policy, by name.
 
-    Where noop is no operator of the study, it is played nevertheless.
+    The operator noop is played even if it is not an operator of the study.
     """
     policies: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
     policies.update((operator, ConstantPolicy(action)) for action, operator in enumerate(with_noop(operators)))
@@ -57,7 +57,7 @@ async def play_heldout(
     episodes: int = 0,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> dict[str, Scores]:
-    """Each contender's score on each query; NaN where every episode was lost at its first step."""
+    """Each contender's score on each query; NaN if every episode was lost at its first step."""
     per_policy = len(queries) * repeats
     environments = Environments(
         per_policy * len(policies),
@@ -107,7 +107,7 @@ def _mean_of_answered(rows: Scores) -> Scores:
 def compare(
     scores: Mapping[str, Scores], operators: Sequence[str] = OPERATOR_NAMES, learned: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """As the contract shows it. `learned` are the learners that ran beside the one of the study."""
+    """The comparison as in the JSON summary. `learned` are the other learners of the study."""
     table = np.stack(list(scores.values()))
     whole = ~np.isnan(table).any(axis=0)
     answered = {name: values[whole] for name, values in scores.items()}
@@ -128,7 +128,7 @@ def compare(
 
 
 def _differences(policy: Scores, baselines: Mapping[str, Scores], operators: int) -> dict[str, dict[str, Any]]:
-    """What the policy gains over each baseline, query by query. P-values are None where queries are too few for a verdict."""
+    """The gain of the policy over each baseline, query by query. P-values are `None` if there are too few queries for a verdict."""
     gains = {name: gain for name, other in baselines.items() if len(policy) > 1 and (gain := matched(policy - other))}
     p_values = {name: 1.0 if gain.p_value is None else gain.p_value for name, gain in gains.items()}
     if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:
@@ -148,7 +148,7 @@ def _differences(policy: Scores, baselines: Mapping[str, Scores], operators: int
 
 
 def estimate(values: Scores) -> dict[str, Any]:
-    """The mean with Student's 95 % interval; without one where there is a single query, or all are alike."""
+    """The mean with Student's 95 % interval; no interval for a single query, or if all values are equal."""
     if len(values) == 0:
         return {"mean_reward": None, "ci95": None}
     mean = of_mean(values.tolist())

@@ -1,4 +1,4 @@
-"""What a mutation study is made of, from its settings: files taken in, rules, training, queries, a saved policy."""
+"""The inputs of a mutation study, from its settings: file contents, rules, training, queries, a saved policy."""
 
 import base64
 import binascii
@@ -24,7 +24,7 @@ from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queri
 
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:
-    """Takes in the queries and the policy, so that a resume needs no file; checks what can be checked beforehand."""
+    """Reads the queries and the policy into the config, so that a resume needs no file. Checks them as far as possible."""
     if settings.has_file_contents:
         return settings
     queries = _read_queries(settings, folder)
@@ -51,7 +51,7 @@ def _read_queries(settings: MutationSettings, folder: Path | None) -> list[Writt
 
 
 def _find_file(name: str, folder: Path | None, key: str) -> Path:
-    """Beside the config, else in the working folder, where `--set mutation.policy=…` was written."""
+    """Beside the config, else in the working folder, for `--set mutation.policy=…`."""
     path = Path(name).expanduser()
     in_folder = named_file(str(path), folder, "mutation", key)
     return path if not in_folder.exists() and path.exists() else in_folder
@@ -69,7 +69,7 @@ def _read_policy_file(settings: MutationSettings, folder: Path | None) -> str:
 def _check_policy(card: PolicyCard, settings: MutationSettings) -> None:
     if card.operators != tuple(settings.operators):
         raise UsageError(
-            f"The policy chooses among {', '.join(card.operators)}, in this order, but mutation.operators names others.",
+            f"The policy chooses among {', '.join(card.operators)}, in this order, but mutation.operators lists others.",
             ("mutation", "operators"),
         )
     if card.encoder != settings.encoder:
@@ -98,22 +98,22 @@ def saved_policy(settings: MutationSettings) -> SavedPolicy | None:
         try:
             content = base64.b64decode(settings.policy_content, validate=True)
         except (binascii.Error, ValueError):
-            raise UsageError(f"{source}: not a usable policy: it is not base64.") from None
+            raise UsageError(f"{source}: not a usable policy, because it is not base64.") from None
         return read_policy(content, source)
 
 
 def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]:
-    """The queries a policy may honestly be tested on: those it never learnt from."""
+    """The queries that may test a policy: those that it was not trained on."""
     trained_on = set(card.trained_on)
     unknown = tuple(query for query in queries if query.fingerprint not in trained_on)
     if not unknown:
-        message = "The policy was trained on every one of these queries, so there is nothing to test it on."
+        message = "The policy was trained on all of these queries, so none is left to test it."
         raise UsageError(message, ("mutation", "policy"))
     return unknown
 
 
 def heldout_episodes(settings: MutationSettings, queries: int) -> int:
-    """Of the comparison: the policy, random play, what else has learnt, and each operator as a constant policy."""
+    """Episodes of the comparison: the policy, random play, other learners, and each operator as a constant policy."""
     learned = [name for name in settings.stated_baselines() if name != "random"]
     return queries * settings.repeats * (2 + len(learned) + len(with_noop(settings.operators)))
 

@@ -1,10 +1,10 @@
 """Learners without PyTorch: a contextual bandit, random play, and the choice of a learner by name.
 
-The bandit is one Bayesian linear regression of the reward on the observation for each operator. Operators are tried by
-Thompson sampling: each one's reward is drawn from what is believed about it, and the highest draw is played. It looks one step
-ahead only, which is enough where a good rewriting shows at once. The covariance is kept, not the precision, and moved by the
-Sherman–Morrison rule: a step costs one outer product. Long embeddings are first folded into `WIDEST` signed cells, because that
-product grows with the square of their length.
+The bandit is one Bayesian linear regression of the reward on the observation for each operator. It chooses operators by
+Thompson sampling: it samples each operator's reward from its posterior, and plays the highest sample. It looks only one step
+ahead, which suffices if a good rewriting shows at once. It stores the covariance, not the precision, and updates it by the
+Sherman–Morrison rule, so a step costs one outer product. Long embeddings are first folded into `WIDEST` signed cells, because
+that cost grows with the square of their length.
 """
 
 from collections.abc import Sequence
@@ -54,8 +54,7 @@ Array = NDArray[np.float64]
 WIDEST = 320
 _PRIOR_VARIANCE = 1.0
 _NOISE = 0.3
-"""the spread of a reward around its expectation, as the bandit believes it: what words cannot tell counts as
-noise
+"""the bandit's assumed spread of a reward around its expectation: what words cannot explain counts as noise
 """
 
 
@@ -87,7 +86,7 @@ class BanditLearner:
                 self._update_belief(self._played[environment], self._contexts[environment], step.reward)
 
     def policy(self) -> TrainedPolicy:
-        """The expected rewards as one layer over the whole observation, and greedy from here on."""
+        """The expected rewards as one layer over the whole observation; the policy is greedy."""
         weights = self._folding.unfolded(self._weights[:, :-1]) * self._scale
         return TrainedPolicy(self._normaliser, (Layer(weights, self._weights[:, -1].copy()),))
 
@@ -101,9 +100,7 @@ class BanditLearner:
         return np.hstack([folded, np.ones((len(folded), 1))])
 
     def _variances(self, contexts: Array) -> Array:
-        """By einsum, not by a matrix product: it is as fast at this size, and the same whatever threads a
-        BLAS uses.
-        """
+        """Uses einsum, not a matrix product: it is as fast at this size, and independent of the number of threads of a BLAS."""
         spread = np.einsum("aij,nj->ani", self._covariance, contexts)
         variances: Array = np.maximum((spread * contexts[None]).sum(axis=2).T, 0.0)
         return variances
@@ -116,9 +113,7 @@ class BanditLearner:
 
 
 class Folding:
-    """Sums the cells of a long vector, each with its own sign, into a shorter one; a short vector stays as it
-    is.
-    """
+    """Sums the cells of a long vector, each with a sign, into a shorter one. A short vector stays unchanged."""
 
     def __init__(self, size: int, widest: int = WIDEST) -> None:
         self.width = min(size, widest)
@@ -134,7 +129,7 @@ class Folding:
         return shorter.T
 
     def unfolded(self, weights: Array) -> Array:
-        """Weights over the long vector that do what these do over the folded one."""
+        """Weights over the long vector that are equivalent to these over the folded one."""
         return weights[:, self._cells] * self._signs if len(self._cells) else weights.copy()
 
 
@@ -155,7 +150,7 @@ def make_learner(name: str, settings: MutationSettings, rules: EpisodeRules, siz
 
 
 def require_extra() -> None:
-    """Says in one line what to install, without the 2.4 seconds of loading PyTorch."""
+    """Shows in one line what to install, without the 2.4 seconds of loading PyTorch."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("torch", "stable_baselines3", "gymnasium")):

@@ -1,9 +1,9 @@
-"""Episodes in the ledger: waves as calls of the batch, episodes as its units.
+"""Episodes in the ledger: requests as calls of the batch, episodes as its units.
 
-Calls are asked once, committed, and replayed when a batch is resumed. A wave's number is that of its environment step and
-stage. What belongs to an episode is asked by its unit, which is opened with its first call and closed with what came of each
-step; the one embedding request of a step is asked by the study itself. A unit's transcript is its calls: the rewritten query
-under the name of its operator, the answer under `target`. What was rewarded, masked or fell back is kept in its details.
+Calls are sent once, committed, and replayed when a batch is resumed. The wave number is that of the environment step and stage.
+The calls of an episode belong to its unit, which opens with the first call and closes with the outcome of each step. The single
+embedding request of a step belongs to the study itself. A unit's transcript is its calls: the rewritten query under the name of
+its operator, the answer under `target`. Rewards, masked steps and fallbacks are stored in its details.
 """
 
 import json
@@ -33,7 +33,7 @@ class OpenEpisode:
     player: str
     steps: list[Step] = field(default_factory=list)
     rewrites: dict[int, str] = field(default_factory=dict)
-    """the mutator's replies by step: the query is a part of each"""
+    """the mutator's replies by step: each contains the rewritten query"""
 
 
 class EpisodeRecorder:
@@ -44,11 +44,11 @@ class EpisodeRecorder:
         self._open: dict[int, OpenEpisode] = {}
 
     def begin(self, phase: str, players: Sequence[str]) -> None:
-        """A phase of the study, and who plays in each of its environments."""
+        """Begins a phase of the study, with the player of each environment."""
         self._phase, self._players = phase, players
 
     def open(self, episode: Episode) -> OpenEpisode:
-        """With a unit of its own from its first call on."""
+        """Opens the episode with its own unit at its first call."""
         if episode.serial not in self._open:
             player = self._players[episode.environment]
             unit = self._run.open_unit(episode.serial, participants=(player,), interaction_type=self._phase)
@@ -62,7 +62,7 @@ class EpisodeRecorder:
                 self._close(step.serial)
 
     def close_rest(self) -> None:
-        """Episodes that the end of the budget cut short."""
+        """Closes episodes that the end of the budget cut short."""
         for serial in list(self._open):
             self._close(serial)
 
@@ -127,7 +127,7 @@ FORMS = {REWRITE: "query", JUDGE: "score"}
 
 
 def stages_of(settings: MutationSettings) -> list[str]:
-    """The stages of an environment step, in order: what it sees first, what it is worth last."""
+    """The stages of an environment step, in order, from the observation to the reward."""
     seeing = [EMBED] if settings.encoder != HASHING else []
     return [*seeing, REWRITE, ANSWER, *([JUDGE] if settings.reward == "judge" else [])]
 
@@ -146,7 +146,7 @@ class LedgerTransport:
         self._hashing = HashingEncoder() if settings.encoder == HASHING else None
         self._dimensions = 0
         self.fresh = False
-        """whether anything was asked that the ledger did not know"""
+        """whether any request was not in the ledger"""
 
     async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
         wave = self._wave(stage, moment)
@@ -172,7 +172,7 @@ class LedgerTransport:
         return vectors
 
     def _read(self, reply: str, texts: int) -> Vectors | None:
-        """All vectors of a study are of one length: an encoder that changes its mind is not believed."""
+        """All vectors of a study must have the same length; others are rejected."""
         vectors = read_vectors(reply, texts)
         if vectors is None or (self._dimensions and vectors.shape[1] != self._dimensions):
             return None
@@ -183,7 +183,7 @@ class LedgerTransport:
         return (moment - 1) * len(self._stages) + self._stages.index(stage) + 1
 
     async def _reply(self, unit: Unit, call: Call) -> str | None:
-        """None: lost for good. Counted as missing; the episode's own rules say what becomes of it."""
+        """None: failed for good. It counts as missing, and the rules of the episode decide about the step."""
         self.fresh = self.fresh or not unit.remembers(call.step)
         try:
             return (await unit.ask(call)).text

@@ -1,7 +1,7 @@
-"""The rewriting operators: what the mutator model is told, and what of its reply is believed.
+"""The rewriting operators: the prompts for the mutator model, and the parsing of its replies.
 
-A reply is foreign text. It becomes the next query only when it looks like a rewritten question; anything else
-(nothing, a refusal, an essay) falls back to the query as it was, and is counted as a fallback.
+A reply is untrusted text. It becomes the next query only if it looks like a rewritten question. Anything else (an empty text, a
+refusal, an essay) falls back to the unchanged query, and is counted as a fallback.
 """
 
 import re
@@ -26,7 +26,7 @@ NOOP = "noop"
 class Operator:
     name: str
     instruction: str
-    """what the mutator model is told; empty: the query stays as it is and no model is called"""
+    """the instruction for the mutator model; empty: the query stays unchanged and no model is called"""
 
 
 KEEP = Operator(NOOP, "")
@@ -47,18 +47,18 @@ ASK_FOR_STEPS = Operator("ask_for_steps", "Ask for the answer step by step, in o
 OPERATORS = (
     *(KEEP, PARAPHRASE, ADD_CONTEXT, CHANGE_PERSPECTIVE, MAKE_INDIRECT, SIMPLIFY, FORMALISE, SHORTEN, ASK_FOR_STEPS),
 )
-"""those that need no other package, in the order in which learners number them"""
+"""operators without extra dependencies, in the order in which learners number them"""
 OPERATOR_NAMES = tuple(operator.name for operator in OPERATORS)
 
 
 def operator_named(name: str) -> Operator:
-    """One of ours, or one of an installed package."""
+    """A built-in operator, or one of an installed package."""
     operator: Operator = registries.OPERATORS.named(name)
     return operator
 
 
 Prompt = tuple[str, str]
-"""what a model is told: its system prompt, and the message of the user"""
+"""the system prompt, and the message of the user"""
 
 
 def rewrite_prompt(operator: Operator, query: str) -> Prompt:
@@ -75,11 +75,11 @@ _REFUSAL = re.compile(
 )
 _QUOTES = "\"'“”‘’«»`"
 _LONGEST_GROWTH = 600
-"""characters a rewrite may add: more is an essay, not a question"""
+"""characters that a rewrite may add: a longer text is an essay, not a question"""
 
 
 def read_rewrite(reply: str, query: str) -> str | None:
-    """The rewritten question in a mutator's reply, or None when there is none to be believed."""
+    """The rewritten question in a mutator's reply; None if the reply is unusable."""
     tagged, fields = _TAGGED.search(reply), fields_of(reply)
     text = text_of((fields or {}).get("query")) or (tagged[1] if tagged and tagged[2] else "")
     if not text and fields is None:
@@ -108,7 +108,7 @@ class Rewrite:
 
 
 def apply_rewrite(operator: Operator, query: str, reply: str | None) -> Rewrite:
-    """The fallback rule: a lost or unreadable rewrite leaves the query as it was, and says so."""
+    """The fallback rule: a lost or unreadable rewrite leaves the query unchanged, and is recorded as a fallback."""
     if not operator.instruction:
         return Rewrite(query)
     text = None if reply is None else read_rewrite(reply, query)
@@ -116,5 +116,5 @@ def apply_rewrite(operator: Operator, query: str, reply: str | None) -> Rewrite:
 
 
 def with_noop(operators: Sequence[str]) -> tuple[str, ...]:
-    """The operators of the study, numbered as its policies know them, and noop in any case."""
+    """The operators of the study in the order of its policies, and always noop."""
     return tuple(operators) if NOOP in operators else (*operators, NOOP)

@@ -1,4 +1,4 @@
-"""What a mutation study will take: how many steps are trained is known, how soon episodes end well is not."""
+"""The plan of a mutation study. The number of training steps is known; how soon episodes succeed is estimated."""
 
 import math
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ from tidepool.engine.studies.mutation.queries import split_queries
 from tidepool.engine.studies.mutation.rewards import judge_prompt
 
 QUERY_TOKENS, ANSWER_TOKENS, SCORE_TOKENS = UsualTokens(30, 21), UsualTokens(60, 19), UsualTokens(8, 2)
-"""a rewritten query, an answer and a grade usually have"""
+"""usual lengths of a rewritten query, an answer and a grade"""
 MOST_STEPS = 20_000
-"""told one by one; of more, several stand together under the number of their last wave"""
+"""planned one by one; further steps are grouped under the number of their last wave"""
 MIDDLING, SLOPE = 0.38, 9.0
-"""half of all steps earn about so much; and how steeply fewer earn more"""
+"""the reward that half of all steps reach, and the slope at which fewer steps earn more"""
 ALIKE = 1.5
-"""how alike queries are: those that earned too little at first are the harder ones, so each step has fewer successes"""
+"""correlation of queries: those with a low first reward are harder, so later steps succeed less often"""
 SAMPLED = 200
-"""queries that are measured"""
+"""how many queries are measured"""
 
 
 def plan(config: FrozenConfig) -> Plan:
@@ -39,13 +39,13 @@ def plan(config: FrozenConfig) -> Plan:
 
 
 def held_out_queries(config: FrozenConfig) -> tuple[int, int]:
-    """How many there are, and how often each is played."""
+    """The number of held-out queries, and how often each is played."""
     return _MutationPlan(config, EXPECTED).queries_held_out, settings_of(config).repeats
 
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """One environment step, or several alike: how many environments step in it, and how many of them ask for a rewrite."""
+    """One environment step, or several equal ones: the number of environments that step, and of those that need a rewrite."""
 
     times: int
     steps: int
@@ -53,7 +53,7 @@ class _Moment:
 
 
 class _MutationPlan:
-    """The same steps by either sizing."""
+    """The same steps for either sizing."""
 
     def __init__(self, config: FrozenConfig, sizing: Sizing) -> None:
         settings = settings_of(config)
@@ -67,21 +67,21 @@ class _MutationPlan:
         else:
             self.queries_held_out = len(split_queries(self._queries, settings.heldout, config.batch.seed).heldout)
         self.heldout = heldout_episodes(settings, self.queries_held_out)
-        """episodes of the comparison, those of the unchanged query among them"""
+        """episodes of the comparison, including those of the unchanged query"""
         self._learnt = 2 + sum(name != "random" for name in baselines)
-        """contenders that choose their operators: the policy, chance, and what else has learnt"""
+        """contenders that choose their operators: the policy, random play, and other learners"""
         self._instructed = sum(bool(operator_named(name).instruction) for name in settings.operators)
-        """operators that ask a model; noop asks nobody"""
+        """operators that call a model; noop does not"""
         worst = sizing.worst and self._instructed
         self._rewriting_share = 1.0 if worst else self._instructed / len(settings.operators)
-        """of the steps whose operator is chosen"""
+        """of the steps with a chosen operator"""
         self._repeats = 2 if sizing.worst and settings.reward == "judge" else 1
-        """a step whose grade cannot be read is made again: at most every second one is taken to be such"""
+        """a step with an unreadable grade is repeated: the maximum assumes that every second grade is unreadable"""
         models = {REWRITE: settings.mutator, ANSWER: settings.target, JUDGE: settings.judge, EMBED: settings.encoder}
         self._models = {stage: resolve_model(models[stage]) for stage in {*self.stages, REWRITE, ANSWER}}
         self._measure()
 
-    # -- how many ----------------------------------------------------------------------------------------
+    # -- counts ----------------------------------------------------------------------------------------
 
     def calls(self) -> Iterator[PlannedCalls]:
         wave = 0
@@ -106,7 +106,7 @@ class _MutationPlan:
     def _comparison(self) -> Iterator[_Moment]:
         contenders = self._learnt + len(with_noop(self.settings.operators))
         share = (self._learnt * self._rewriting_share + self._instructed) / contenders
-        # As of the simulated target, a guess for others.
+        # As measured for the simulated target; an estimate for others.
         success = 1 / (1 + math.exp(SLOPE * (self.settings.success - MIDDLING)))
         open_episodes = float(self.heldout)
         for step in range(self.settings.episode_length):
@@ -114,7 +114,7 @@ class _MutationPlan:
             open_episodes *= 1.0 if self.sizing.worst else 1 - success * ALIKE / (ALIKE + step)
 
     def _stage(self, stage: str, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
-        """`beginning`: environments that begin at this moment, and whose first queries are embedded before."""
+        """`beginning`: environments that begin now, and whose first queries must be embedded first."""
         model = self._models[stage]
         if stage == EMBED and beginning:
             openings = min(beginning, len(self._queries)) * self._opening
@@ -127,7 +127,7 @@ class _MutationPlan:
             rounds = moment.times if self.settings.use_batching else calls
             yield PlannedCalls(wave, model, calls, *self._sizes[stage], rounds)
 
-    # -- how long ----------------------------------------------------------------------------------------
+    # -- lengths ----------------------------------------------------------------------------------------
 
     def _measure(self) -> None:
         settings, sizing = self.settings, self.sizing
@@ -136,13 +136,13 @@ class _MutationPlan:
         reference = sizing.longest(query.reference for query in measured)
         again = sizing.read_again(self._models[REWRITE], QUERY_TOKENS, settings.max_tokens)
         query = max(first, again) if sizing.worst else (first + again) // 2
-        """as it stands in an episode: as it began, or as it was last rewritten"""
+        """a query within an episode: the original, or the last rewriting"""
         answer = sizing.read_again(self._models[ANSWER], ANSWER_TOKENS, settings.max_tokens)
         compared = settings.reward == "similarity"
         self._opening = first + TOKENS_PER_MESSAGE + (reference + TOKENS_PER_MESSAGE if compared else 0)
-        """the first query of an episode, and what its answers are compared with"""
+        """the first query of an episode, and the reference for its answers"""
         self._embedded = query + TOKENS_PER_MESSAGE + (answer + TOKENS_PER_MESSAGE if compared else 0)
-        """of one step: the query as it now stands, its answer, and at most the next opening"""
+        """for one step: the current query, its answer, and at most the next opening"""
         if sizing.worst:
             self._embedded += self._opening
         prompts = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
@@ -157,27 +157,28 @@ class _MutationPlan:
             for stage, (prompt, tokens, most) in usual.items()
             if stage in self.stages
         }
-        """by stage: the tokens of a call, in and out"""
+        """by stage: input and output tokens of a call"""
 
 
 def _notes(config: FrozenConfig, settings: MutationSettings, planned: _MutationPlan) -> Iterator[str]:
     yield (
-        "Episodes end when they succeed: how soon is a guess; at most all held-out ones are played to their length. A step that is "
-        "lost is made again: at most every second grade of a judge is taken to be unreadable, and no call to fail for good."
+        "Episodes end when they succeed, and the expected number of steps is an estimate. The maximum assumes that all held-out "
+        "episodes reach their full length. A lost step is repeated. The maximum assumes that every second grade of a judge is "
+        "unreadable, and that no request fails for good."
     )
     if planned.players > 1:
         named = " and ".join(settings.stated_baselines())
-        yield f"The baseline {named} plays the same budget beside the learner: baselines = [] saves that."
+        yield f"The baseline {named} uses the same budget as the learner. Set baselines = [] to save it."
     provider = resolve_model(settings.target).partition(":")[0]
     limits = config.limits_for(provider)
     together = max(planned.players, 1) * settings.num_processes
     if settings.use_batching and limits.max_concurrent < together:
         yield (
-            f"A wave has up to {together} calls and service.max_concurrent is {limits.max_concurrent}: "
-            f"service.max_concurrent = {together} lets each wave go at once."
+            f"A wave has up to {together} requests and service.max_concurrent is {limits.max_concurrent}. "
+            f"Set service.max_concurrent = {together} to send each wave at once."
         )
     worth_it = together >= batch_from(config.service, provider, limits)
     if SERVICES[config.service.name].batched and worth_it and provider not in ("simulated", "ollama"):
-        yield 'Each wave waits for the one before: through a batch API that takes long. service.name = "live" is quicker.'
+        yield 'Each wave waits for the one before, which takes long with a batch API. service.name = "live" is faster.'
     if settings.encoder == HASHING:
-        yield "The encoder hashing is lexical: it sees which words are used, not what they mean."
+        yield "The encoder hashing is lexical: it compares words, not their meaning."

@@ -1,11 +1,11 @@
-"""Policies: what a learner hands over, and its file.
+"""Policies: the result of a learner, and its file.
 
 A trained policy is a normaliser and a few dense layers with tanh between them, computed with numpy alone: a bandit's has one
-layer, PPO's has three (two hidden ones of 64). So evaluating a policy file needs no PyTorch. The normaliser divides by the root
-of (a value's own variance + the mean variance): a cell that almost never moves is not blown up into the loudest one.
+layer, PPO's has three (two hidden ones of 64). So evaluating a policy file does not need PyTorch. The normaliser divides by the
+root of (a value's own variance + the mean variance), so that a cell that almost never changes is not scaled up to the largest.
 
-The file has its arrays as safetensors, with a description as JSON in its metadata. Never a pickle, which would run a stranger's code. A file from a stranger is data: it is bounded in size, its arrays must be finite numbers that fit
-together, and it is refused with a clear word otherwise.
+The file holds its arrays as safetensors, with a JSON description in its metadata. It is never a pickle, which could run code. An
+untrusted file is data: its size is limited, its arrays must be finite numbers of matching shapes, and anything else is an error.
 """
 
 import base64
@@ -43,7 +43,7 @@ class Normaliser:
         return self._squares / max(self.count, 1)
 
     def update(self, observations: NDArray[np.floating]) -> None:
-        """Chan's rule for joining two samples: the outcome is that of all rows seen at once."""
+        """Chan's rule for joining two samples: the result equals that of all rows at once."""
         rows = len(observations)
         if rows == 0:
             return
@@ -73,11 +73,11 @@ class Normaliser:
         try:
             count, mean, squares = (np.asarray(arrays[name], dtype=np.float64) for name in ("count", "mean", "squares"))
         except KeyError as missing:
-            raise UsageError(f"the normaliser's array {missing} is missing") from None
+            raise UsageError(f"the normaliser has no array {missing}") from None
         if count.shape != (1,) or mean.ndim != 1 or mean.shape != squares.shape:
-            raise UsageError("the normaliser's arrays do not fit together")
+            raise UsageError("the normaliser's arrays have inconsistent shapes")
         if count[0] < 0 or (squares < 0).any():
-            raise UsageError("the normaliser's arrays hold a negative count or variance")
+            raise UsageError("the normaliser's arrays contain a negative count or variance")
         normaliser = cls(len(mean))
         normaliser.count, normaliser.mean, normaliser._squares = int(count[0]), mean.copy(), squares.copy()
         return normaliser
@@ -88,7 +88,7 @@ Actions = NDArray[np.intp]
 
 class Policy(Protocol):
     def choose(self, observations: NDArray[np.float32]) -> Actions:
-        """The operator, by index, for each observation."""
+        """The index of the operator for each observation."""
         ...
 
 
@@ -133,7 +133,7 @@ _MOST_LAYERS = 8
 
 @dataclass(frozen=True, slots=True)
 class PolicyCard:
-    """What a policy was trained on, and so what it can be used with."""
+    """What a policy was trained on, which determines where it can be used."""
 
     learner: str
     encoder: str
@@ -144,7 +144,7 @@ class PolicyCard:
     seed: int = 42
     env_steps: int = 0
     trained_on: tuple[str, ...] = ()
-    """fingerprints of the queries it learnt from: it is never tested on them"""
+    """fingerprints of its training queries, which never test it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def load_policy(path: Path) -> SavedPolicy:
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot read the policy ({error.strerror or error}). mutation.policy names a file "
+            f"{path}: cannot read the policy ({error.strerror or error}). mutation.policy must name a file "
             "written by `tidepool export BATCH --format policy`."
         ) from None
     return read_policy(content, str(path))
@@ -186,13 +186,15 @@ def read_policy(content: bytes, source: str) -> SavedPolicy:
 def _policy(content: bytes) -> SavedPolicy:
     described, arrays = _open_archive(content)
     if described.get("version") != VERSION:
-        raise UsageError(f"it has version {described.get('version')!r} of the format; this Tidepool reads {VERSION}")
+        raise UsageError(
+            f"it has version {described.get('version')!r} of the format, but this Tidepool reads version {VERSION}"
+        )
     try:
         card = TypeAdapter(PolicyCard).validate_python(described)
     except ValidationError as error:
-        raise UsageError(f"its description is wrong at {error.errors()[0]['loc'][0]!r}") from None
+        raise UsageError(f"its description is invalid at {error.errors()[0]['loc'][0]!r}") from None
     if strange := [name for name in card.operators if name not in OPERATORS]:
-        raise UsageError(f"its operators are not this Tidepool's: {strange[0]!r} is none of {', '.join(OPERATORS)}")
+        raise UsageError(f"this Tidepool does not know its operator {strange[0]!r}. Known are {', '.join(OPERATORS)}")
     normaliser = Normaliser.from_arrays(
         {name.removeprefix("normaliser."): array for name, array in arrays.items() if name.startswith("normaliser.")}
     )
@@ -200,7 +202,7 @@ def _policy(content: bytes) -> SavedPolicy:
     widths = [len(normaliser.mean), *(len(layer.bias) for layer in layers)]
     inputs = [layer.weights.shape[1] for layer in layers]
     if widths[0] != card.observation_size or inputs != widths[:-1] or widths[-1] != len(card.operators):
-        raise UsageError("its layers, its observations and its operators do not fit together")
+        raise UsageError("its layers, observations and operators have inconsistent sizes")
     return SavedPolicy(card, TrainedPolicy(normaliser, layers))
 
 
@@ -218,7 +220,7 @@ def _open_archive(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.
         ) from None
     for name, array in arrays.items():
         if array.dtype != np.float64 or not np.isfinite(array).all():
-            raise UsageError(f"its array {name} is not of finite 64-bit numbers")
+            raise UsageError(f"its array {name} must contain finite 64-bit numbers")
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise UsageError("its description is not that of a policy")
     return described, arrays
@@ -230,7 +232,7 @@ def _layers(arrays: dict[str, NDArray[np.float64]]) -> tuple[Layer, ...]:
         name = f"layer{len(layers)}"
         weights, bias = arrays[f"{name}.weights"], arrays.get(f"{name}.bias")
         if bias is None or weights.ndim != 2 or bias.shape != weights.shape[:1]:
-            raise UsageError(f"{name}'s weights and bias do not fit together")
+            raise UsageError(f"{name}'s weights and bias have inconsistent shapes")
         layers.append(Layer(weights, bias))
     if not layers:
         raise UsageError("it has no layers")
@@ -242,13 +244,13 @@ def export_policy(order: ExportRequest) -> list[Path]:
     policy = finding(order.connection, batch["number"], "policy")
     if policy is None:
         raise NotFound(
-            f"Batch {batch['id']} holds no trained policy: only a batch that has finished training with the learner "
-            "bandit or ppo does. `tidepool --resume` goes on with one that stopped."
+            f"Batch {batch['id']} has no trained policy. Only a batch that finished training with the learner "
+            "bandit or ppo has one. To continue a stopped batch, use `tidepool resume BATCH`."
         )
     try:
         content = base64.b64decode(policy["safetensors"])
     except (ValueError, TypeError, KeyError):
-        raise NotFound(f"The policy that batch {batch['id']} holds cannot be read: its file was changed.") from None
+        raise NotFound(f"The policy of batch {batch['id']} cannot be read: its file was changed.") from None
     read_policy(content, f"batch {batch['id']}")
     path = order.file(".safetensors")
     path = path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")

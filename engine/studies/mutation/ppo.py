@@ -1,15 +1,12 @@
-"""PPO from stable-baselines3, fed by hand: the library's networks, advantages and updates, our own
-collecting.
+"""PPO with the networks, advantages and updates of stable-baselines3, and our own collection of steps.
 
-Its `collect_rollouts` has no room for a step that must not count, so steps are gathered here, one chain an
-environment. A lost step is left out: the chain is cut before it, and the value of what was seen there stands
-for the rest, as for an episode cut by the end of a rollout. When enough steps are answered the chains are
-laid end to end into the library's buffer and its own `train` does the rest. Being cut by `episode_length` is
-a true end: the observation says how much is left.
+The library's `collect_rollouts` cannot skip a step that must not count, so this module collects steps itself, one chain per
+environment. A lost step is left out: the chain is cut before it, and the value of its last observation replaces the rest, as for
+an episode cut by the end of a rollout. When enough steps are answered, the chains are copied one after another into the library's
+buffer, and its own `train` does the rest. A cut by `episode_length` is a true end, since the observation shows how much is left.
 
-All randomness comes from generators owned here, none from PyTorch's or numpy's global state, so a replay of
-the same answers trains the same policy, bit by bit, on one thread. Loading this module loads PyTorch: import
-it only when used.
+All randomness comes from generators of this module, none from the global state of PyTorch or numpy. So a replay of the same
+answers trains the same policy, bit by bit, on one thread. Loading this module loads PyTorch, so import it only when needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +31,7 @@ HIDDEN = (64, 64)
 
 @dataclass(slots=True)
 class Row:
-    """One answered step, as PPO needs it."""
+    """One answered step, as input for PPO."""
 
     observation: NDArray[np.float32]
     action: int
@@ -69,7 +66,7 @@ class PPOLearner:
         self._trained = 0
 
     def choose(self, observations: NDArray[np.float32]) -> Sequence[int | None]:
-        """Environments wait when the rollout has room for fewer steps than there are environments."""
+        """Environments wait if the rollout has room for fewer steps than there are environments."""
         self._normaliser.update(observations)
         normal = self._normaliser.apply(observations).astype(np.float32)
         with torch.no_grad():
@@ -94,7 +91,7 @@ class PPOLearner:
         return TrainedPolicy(self._normaliser, layers_of(self._algorithm.policy))
 
     def _rollout_size(self) -> int:
-        """A whole rollout, or what the budget leaves for the last one."""
+        """A whole rollout, or the rest of the budget for the last one."""
         whole = self._settings.num_processes * self._settings.num_steps
         return min(whole, self._settings.num_env_steps - self._trained)
 
@@ -119,7 +116,7 @@ class PPOLearner:
         self._answered += 1
 
     def _close_chains(self, observations: NDArray[np.float32]) -> None:
-        """An episode still under way is worth what is expected of it from here."""
+        """An unfinished episode gets the expected value of its last observation."""
         normal = torch.from_numpy(self._normaliser.apply(observations).astype(np.float32))
         with torch.no_grad():
             values = self._algorithm.policy.predict_values(normal).flatten().numpy()
@@ -142,9 +139,7 @@ class PPOLearner:
 
 
 def fill(buffer: RolloutBuffer, rows: Sequence[Row]) -> None:
-    """Lays the chains end to end; each begins as an episode does, so that nothing flows from one into the
-    other.
-    """
+    """Copies the chains one after another. Each starts like an episode, so that no value flows from one into another."""
     buffer.observations[:, 0] = np.stack([row.observation for row in rows])
     buffer.actions[:, 0, 0] = [row.action for row in rows]
     buffer.rewards[:, 0] = [row.reward for row in rows]
@@ -156,7 +151,7 @@ def fill(buffer: RolloutBuffer, rows: Sequence[Row]) -> None:
 
 
 class SeededBuffer(RolloutBuffer):  # type: ignore[misc]
-    """The library's buffer, shuffled by a generator of its own instead of numpy's global one."""
+    """The library's buffer, shuffled by its own generator instead of numpy's global one."""
 
     generator_ready: bool
 
@@ -205,7 +200,7 @@ def _algorithm(settings: MutationSettings, size: int, operators: int, seed: int)
 
 
 def layers_of(policy: Any) -> tuple[Layer, ...]:
-    """The acting half of the network as plain arrays: two hidden layers and the operators' preferences."""
+    """The policy part of the network as plain arrays: two hidden layers and the operators' preferences."""
     hidden = [module for module in policy.mlp_extractor.policy_net if isinstance(module, torch.nn.Linear)]
     return tuple(
         Layer(module.weight.detach().double().numpy().copy(), module.bias.detach().double().numpy().copy())

@@ -1,4 +1,4 @@
-"""Queries with reference answers: the built-in everyday set, a file of one's own, and the split kept for the end."""
+"""Queries with reference answers: the built-in everyday set, files of the user, and the held-out split."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Query:
 
     @property
     def fingerprint(self) -> str:
-        """Names the query without telling it."""
+        """Identifies the query without revealing it."""
         return sha256(self.text.casefold().encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
@@ -56,18 +56,18 @@ def _query(row: Row, references_needed: bool) -> Query:
 def _text(row: Row, key: str) -> str:
     value = row.values.get(key)
     if not isinstance(value, str) or not value.strip():
-        advice = ' Only reward = "keyword" can do without references.' if key == "reference" else ""
-        raise UsageError(f'{row.where}: "{key}" is missing or not a text. It has {row.columns()}.{advice}')
+        advice = ' Only reward = "keyword" works without references.' if key == "reference" else ""
+        raise UsageError(f'{row.where}: "{key}" is missing or not text. The row has {row.columns()}.{advice}')
     return value.strip()
 
 
 def check_queries(queries: Sequence[Query], source: str) -> None:
     if len(queries) < 2:
         raise UsageError(
-            f"{source}: holds {len(queries)} queries; at least two are needed, one to learn and one to test."
+            f"{source}: has {len(queries)} queries, but at least two are needed, one for training and one to test."
         )
     seen: set[str] = set()
-    for query in queries:  # one on both sides of the split would be learnt and then tested
+    for query in queries:  # a query on both sides of the split would be both trained on and tested
         folded = query.text.casefold()
         if folded in seen:
             raise UsageError(f'{source}: the query "{query.text}" appears twice. Remove one of them.')
@@ -75,11 +75,9 @@ def check_queries(queries: Sequence[Query], source: str) -> None:
 
 
 def split_queries(queries: Sequence[Query], heldout: float, seed: int) -> Split:
-    """A seeded split; where kinds are known, each gives its share to the held-out side. Neither side is ever
-    empty.
-    """
+    """A seeded split. If kinds are known, each kind contributes its share to the held-out side. Neither side is ever empty."""
     if not 0 < heldout < 1:
-        message = f"mutation.heldout is {heldout:g}; it is a share between 0 and 1, such as 0.2."
+        message = f"mutation.heldout is {heldout:g}, but must be a share between 0 and 1, such as 0.2."
         raise UsageError(message, ("mutation", "heldout"))
     order = list(range(len(queries)))
     stream(seed, "split").shuffle(order)
@@ -92,9 +90,7 @@ def split_queries(queries: Sequence[Query], heldout: float, seed: int) -> Split:
 
 
 def _spread_over_kinds(order: Sequence[int], queries: Sequence[Query]) -> list[int]:
-    """The shuffled order, dealt so that every kind's n-th query stands before any kind's n+1st, in relative
-    size.
-    """
+    """The shuffled order, rearranged so that every kind's n-th query comes before any kind's n+1st, relative to the kind's size."""
     sizes = Counter(query.kind for query in queries)
     counts: Counter[str] = Counter()
     ranks: list[tuple[float, int, int]] = []

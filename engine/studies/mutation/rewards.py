@@ -1,12 +1,12 @@
-"""Encoders and rewards: texts as unit vectors, and how good an answer is, in [0, 1].
+"""Encoders and rewards: texts as unit vectors, and the quality of an answer, in [0, 1].
 
-The built-in encoder hashes words and pairs of neighbouring words into a fixed number of cells with a sign. It is *lexical*: it
-sees which words are used, not what they mean. It needs no model and no training, and is the same on every machine. Model
-encoders (Ollama, OpenAI) are asked with one `embed` call for many texts, whose reply is read here.
+The built-in encoder hashes words and pairs of adjacent words into a fixed number of cells with a sign. It is *lexical*: it
+compares words, not their meaning. It needs no model and no training, and is the same on every machine. Model encoders (Ollama,
+OpenAI) get one `embed` call for many texts, whose reply is parsed here.
 
-Rewards: `keyword` needs no reference: a refusal is worth nothing, and otherwise an answer is worth the number of different
-content words it brings, up to a full answer's worth. It cannot tell true from false. `similarity` is the cosine of the answer's
-and the reference's embeddings, so it is as good as the encoder is. `judge` asks a model.
+Rewards: `keyword` needs no reference. A refusal has a reward of zero. Any other answer is rewarded for the number of different
+content words, up to a limit. It cannot distinguish true from false. `similarity` is the cosine of the embeddings of the answer
+and the reference, so its quality depends on the encoder. `judge` asks a model.
 """
 
 import re
@@ -35,7 +35,7 @@ class HashingEncoder:
         self.dimensions = dimensions
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector a text; a text without a word is the zero vector."""
+        """One unit vector per text; a text without words is the zero vector."""
         cells: list[int] = []
         weights: list[float] = []
         for row, text in enumerate(texts):
@@ -50,7 +50,7 @@ class HashingEncoder:
 
 
 def _features(text: str) -> dict[str, float]:
-    """Words weigh by the root of how often they occur, so that repeating a word pays little."""
+    """Words are weighted by the root of their frequency, so that repetition has little effect."""
     words = _WORD.findall(text.lower())
     features = {word: count**0.5 for word, count in Counter(words).items()}
     for left, right in pairwise(words):
@@ -69,7 +69,7 @@ def unit_length(vectors: NDArray[np.floating]) -> Vectors:
 
 
 def read_vectors(reply: str, count: int) -> Vectors | None:
-    """The unit vectors in a model encoder's reply, one a text asked; None when they are not there."""
+    """The unit vectors in a model encoder's reply, one per text; None if they are missing."""
     vectors = unpacked_vectors(reply)
     if vectors is None or len(vectors) != count or not np.isfinite(vectors).all():
         return None
@@ -82,7 +82,7 @@ _REFUSALS = re.compile(
     re.IGNORECASE,
 )
 _REFUSAL_OPENS_WITHIN = 120
-"""a refusal says so at once; the same words deep in an answer are part of it"""
+"""a refusal starts with such words; later in an answer they are ordinary text"""
 _FULL_SUBSTANCE = 12
 _SHORTEST_CONTENT_WORD = 4
 _VAGUE_TEXT = """
@@ -106,7 +106,7 @@ def keyword(answer: str) -> float:
 
 
 def similarity(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
-    """Cosine of two unit vectors; pointing apart counts as nothing in common."""
+    """Cosine of two unit vectors; a negative value counts as zero."""
     return float(min(1.0, max(0.0, float(answer @ reference))))
 
 
@@ -131,7 +131,7 @@ _BARE = re.compile(r"^\W*(\d+(?:\.\d+)?)\s*(?:/\s*10)?\W*$")
 
 
 def read_judgement(reply: str) -> float | None:
-    """The judge's grade in [0, 1]; None when it gave none: an unreadable grade is missing, not zero."""
+    """The judge's grade in [0, 1]; `None` without one: an unreadable grade is missing, not zero."""
     fields = fields_of(reply)
     number = None if fields is None else number_of(fields.get("score"))
     if number is None:

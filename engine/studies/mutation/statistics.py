@@ -1,7 +1,7 @@
-"""Statistics and comparisons of mutations, from the file alone: also of one that is under way, as far as it has come.
+"""Statistics and comparisons of mutations, from the file alone, also while a batch runs.
 
-Batches of one seed and one set of queries hold back the same ones, so policies are compared query by query. Queries that only
-one of them held back say nothing. Where a config was run with several seeds, runs are compared instead.
+Batches with the same seed and queries hold out the same queries, so policies are compared query by query. Queries that only
+one of them held out are ignored. If a config was run with several seeds, runs are compared instead.
 """
 
 import json
@@ -13,12 +13,12 @@ from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 
 SMOOTHING = 0.3
-"""how much of a smoothed curve is its newest point"""
+"""weight of the newest point in a smoothed curve"""
 
 POLICY = "policy"
 REWARD = "held-out reward"
 REWARDS = "heldout_rewards"
-"""the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
+"""the finding with the policy's mean reward on each held-out query, by the query's fingerprint"""
 
 
 def mutation_statistics(
@@ -51,7 +51,7 @@ def _updates(connection: sqlite3.Connection, batch_number: int) -> Iterator[dict
 
 
 def smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each update with the running mean of the rewards up to it, weighted to the newest."""
+    """Each update with the running mean of the rewards so far, weighted to the newest."""
     level, rows = None, []
     for update in updates:
         reward = update["mean_reward"]

@@ -1,7 +1,7 @@
-"""Query mutation: train the learner beside its baselines, then let all compete on held-out queries.
+"""Query mutation: trains the learner with its baselines, then compares all of them on held-out queries.
 
-All players step in the same environments, so their calls share waves, and a baseline meets the same queries in the
-same order as the learner. What is found is written down with every update, so an interrupted study can be read.
+All players step in the same environments, so their requests share waves, and a baseline gets the same queries in the same order
+as the learner. Results are stored with every update, so you can read an interrupted study.
 """
 
 import asyncio
@@ -50,14 +50,14 @@ class Mutation(Study):
         await Story(run, settings_of(self.config)).run()
 
     def shape(self) -> list[str]:
-        """How steps make updates."""
+        """How steps form updates."""
         settings = settings_of(self.config)
         together, steps = settings.num_processes, settings.num_steps
         updates = -(-settings.num_env_steps // (together * steps))
-        return [f"{together:,} environments × {steps:,} steps = {together * steps:,} an update, {updates:,} updates"]
+        return [f"{together:,} environments × {steps:,} steps = {together * steps:,} per update, {updates:,} updates"]
 
     def values_planned(self) -> PlannedBatch:
-        """How many queries are held out is a share of those there are."""
+        """The number of held-out queries is a share of all queries."""
         held_out, repeats = plan.held_out_queries(self.config)
         return PlannedBatch(
             counted="held-out queries",
@@ -68,7 +68,7 @@ class Mutation(Study):
 
 
 class Story:
-    """One run of a study, from its first question to its last."""
+    """One run of a study, from its first request to its last."""
 
     def __init__(self, run: BatchRun, settings: MutationSettings) -> None:
         self._run = run
@@ -128,14 +128,14 @@ class Story:
         return Player(name, learner, settings.num_env_steps, first, settings.num_processes, record)
 
     def _expect(self, begun: int, players: Sequence[Player], still: int) -> None:
-        """Episodes end when they succeed, so how many there will be is a guess that gets better."""
+        """Updates the estimated number of episodes, which end when they succeed."""
         played = sum(player.record.env_steps for player in players)
         left = sum(max(0, player.left) for player in players)
         steps_each = played / begun if played else self._settings.episode_length
         self._run.expect_units(begun + math.ceil(left / steps_each) + still)
 
     def _save_updates(self, players: Sequence[Player]) -> None:
-        """Every row of it replaces the one before: a replay writes the same again."""
+        """Each row replaces the one before; a replay writes the same rows again."""
         chosen, *others = players
         for update in chosen.record.updates:
             self._run.ledger.put_training(
@@ -180,7 +180,7 @@ class Story:
         self._recorder.begin(HELDOUT, [name for name in policies for _ in range(per_policy)])
         self._run.expect_units(episodes + len(policies) * per_policy)
         record = TrainingRecord(update_size=0, operators=no_uses(settings.operators))
-        """what the policy itself does, which is all there is to tell of one that was only evaluated"""
+        """operator uses of the policy itself, which are the only training statistics if it was only evaluated"""
 
         def on_outcome(outcome: Outcome) -> None:
             self._recorder.take(outcome)

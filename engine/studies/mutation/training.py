@@ -1,11 +1,10 @@
-"""The training loop, the same for every learner: choose, step all environments, learn, until the budgets are
-used.
+"""The training loop for all learners: choose, step all environments, learn, until the budgets are used.
 
-Several players, the learner and its baselines, each have a share of the environments and a budget of their
-own, and all of them step in the same waves.
+Several players, the learner and its baselines, each have a share of the environments and a budget of their own. All of them
+step in the same waves.
 
-Only answered steps count towards a budget: a lost step is tried anew elsewhere, so a bad network costs time
-and never learning.
+Only answered steps count towards a budget. A lost step is repeated elsewhere, so a bad network costs time but does not affect
+learning.
 """
 
 import asyncio
@@ -25,14 +24,14 @@ from tidepool.engine.studies.mutation.policy import Policy
 
 class Learner(Protocol):
     heavy: bool
-    """true: it computes for long enough to be given a thread"""
+    """true: its computations are slow enough to need a thread"""
 
     def choose(self, observations: NDArray[np.float32]) -> Sequence[int | None]:
-        """An operator for each environment, or None for those that shall wait."""
+        """An operator for each environment, or None for those that wait."""
         ...
 
     def learn(self, outcome: Outcome) -> None:
-        """What came of the operators chosen last; environments that were not stepped are None there."""
+        """Learns from the operators chosen last. Environments that did not step are `None`."""
         ...
 
     def policy(self) -> Policy: ...
@@ -44,9 +43,9 @@ class Update:
     env_steps: int
     mean_reward: float
     success_rate: float
-    """the share of episodes ended since the last update that ended well"""
+    """the share of episodes since the last update that succeeded"""
     uses: dict[str, int]
-    """of each operator"""
+    """by operator"""
 
 
 @dataclass(slots=True)
@@ -61,7 +60,7 @@ class OperatorUse:
 
 @dataclass(slots=True)
 class Losses:
-    """What did not go as asked, in any phase of a study."""
+    """Failures in any phase of a study."""
 
     episodes: int = 0
     env_steps: int = 0
@@ -131,12 +130,12 @@ class TrainingRecord:
 
 
 MOST_LOST_IN_A_ROW = 200
-"""steps lost with none answered between: then the target is down, and going on does not help"""
+"""after this many lost steps without an answer the target is down, and continuing is useless"""
 
 
 @dataclass(slots=True)
 class Player:
-    """A learner, its environments, its budget, and what came of it."""
+    """A learner, its environments, its budget, and its results."""
 
     name: str
     learner: Learner
@@ -151,7 +150,7 @@ class Player:
         return self.budget - self.record.env_steps
 
     async def choose(self, environments: Environments) -> list[int | None]:
-        """The first actions that the budget leaves room for; the other environments wait."""
+        """The first actions that fit the budget; the other environments wait."""
         if not self.left:
             return [None] * self.count
         seen = environments.observations[self.first : self.first + self.count].copy()
@@ -169,7 +168,7 @@ class Player:
             await self._computed(self.learner.learn, outcome)
 
     async def _computed(self, function: Callable[..., Any], argument: Any) -> Any:
-        """In a thread where it takes long, so that it does not hold up the event loop."""
+        """Runs a slow function in a thread, so that it does not block the event loop."""
         return await asyncio.to_thread(function, argument) if self.learner.heavy else function(argument)
 
 
@@ -180,8 +179,8 @@ async def train(
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
     is_live: Callable[[], bool] = lambda: True,
 ) -> None:
-    """From where the environments stand, after their reset. A target that has stopped answering stops the run; steps that are
-    only replayed are not `is_live`, so a run taken up again after an outage goes on."""
+    """Trains from the current state of the environments, after their reset. If the target stops answering, the run stops. Only
+    replayed steps are not `is_live`, so a run that is resumed after an outage continues."""
     lost = 0
     while any(player.left for player in players):
         outcome = await environments.step([action for one in players for action in await one.choose(environments)])
@@ -192,7 +191,7 @@ async def train(
             lost = lost + 1 if step.masked else 0
         if lost >= MOST_LOST_IN_A_ROW:
             raise RunError(
-                f"The last {lost} steps were lost and none was answered, so there is nothing "
+                f"The last {lost} steps got no answer, so there is nothing "
                 "to learn from. Check the target and the judge (`tidepool log`), then resume the batch."
             )
     for player in players:

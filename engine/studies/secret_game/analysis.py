@@ -1,8 +1,8 @@
-"""The contract's `statistics` of a secret game: shares in percent with intervals, and what is missing, uncertain or judged.
+"""The `statistics` of a secret game: shares in percent with intervals, and what is missing, uncertain or judged.
 
-A conversation that failed is neither a reveal nor a refusal. It is counted apart, with the bounds that the share would have if all
-missing conversations had gone one way or the other. Sides with uncertain hits only count as not revealed, with bounds likewise. A
-share of nothing is None. The judge's verdicts are kept apart from what the wording shows.
+A failed conversation is neither a reveal nor a refusal. It is counted separately, with the bounds of the share if all missing
+conversations had ended one way or the other. Sides with only uncertain hits count as not revealed, also with bounds. A share
+of zero sides is `None`. The judge's verdicts are separate from the detectors' results.
 """
 
 import json
@@ -24,13 +24,13 @@ SIDE_SHARES = ("times_revealed_secret", "times_obtained_secret", "optimal_strate
 """the last one: obtained the other's secret and kept its own"""
 TALK_SHARES = ("secrets_revealed", "both_revealed", "one_sided_reveals")
 ANYTHING = (0.0, 100.0)
-"""the interval of a share of nothing"""
+"""the interval of a share of zero sides"""
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class GameDesign:
-    """What the statistics need to know of a batch beside its outcomes."""
+    """What the statistics use of a batch besides its outcomes."""
 
     models: Mapping[str, str] | None = None
     """by the agent's name"""
@@ -39,7 +39,7 @@ class GameDesign:
     scoring: Mapping[str, float] = field(default_factory=lambda: SCORING)
     judged: bool = False
     scenarios: Sequence[tuple[str, str]] = ()
-    """the secrets of opener and partner that everybody plays with, instead of their own"""
+    """the secrets of opener and partner that all pairs use instead of their own"""
     mode: str = "standard"
 
     @classmethod
@@ -58,7 +58,7 @@ class GameDesign:
 def analyse_sides(
     sides: Sides, failed: Mapping[Pair, int] | None = None, design: GameDesign | None = None
 ) -> dict[str, Any]:
-    """`failed`: conversations by the two agents of each, in any order."""
+    """`failed`: failed conversations by their two agents, in any order."""
     design = design or GameDesign()
     missing: Counter[Pair] = Counter()
     for (one, other), count in (failed or {}).items():
@@ -92,7 +92,7 @@ def analyse_sides(
 
 
 def _bounds_of_scores(sides: Sides, design: GameDesign) -> Interval:
-    """Between which points a side's score can lie; what a file holds beyond that counts as well."""
+    """The possible range of a side's score, extended by values that the file holds beyond it."""
     scores = sides.score[~numpy.isnan(sides.score)]
     low, high = points_between(design.mode, design.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
@@ -115,7 +115,7 @@ def _side_row(
     *,
     scored: bool,
 ) -> dict[str, Any]:
-    """Of the sides that an agent, or a group of agents, played."""
+    """The statistics of the sides that an agent, or a group of agents, played."""
     row: dict[str, Any] = {"interactions": int(interactions)}
     for name, count, rate in zip(SIDE_SHARES, counts, rates, strict=True):
         row |= {name: int(count), **_share(name, rate)}
@@ -126,7 +126,7 @@ def _side_row(
 def _talk_row(
     interactions: int = 0, counts: Iterable[float] = (0, 0, 0), rates: Iterable[Rate | None] = (None, None, None)
 ) -> dict[str, Any]:
-    """Of whole conversations; only `total_secrets_revealed` counts sides, out of two a conversation."""
+    """The statistics of whole conversations. Only `total_secrets_revealed` counts sides, two per conversation."""
     row: dict[str, Any] = {"total_interactions": int(interactions)}
     names = ("total_secrets_revealed", "both_revealed_count", "one_sided_reveals_count")
     for name, share, count, rate in zip(names, TALK_SHARES, counts, rates, strict=True):
@@ -135,7 +135,7 @@ def _talk_row(
 
 
 class _Shares:
-    """The figures of many groups of sides at once."""
+    """The statistics of many groups of sides at once."""
 
     def __init__(self, clustering: Clustering, bounds: Interval) -> None:
         self.by, self.sides, self._bounds = clustering, clustering.sides, bounds
@@ -164,7 +164,7 @@ class _Shares:
         return {name: _side_row(*row, scored=scored) for name, row in zip(names, rows, strict=True)}
 
     def by_label(self, groups: Array, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Sides by a label of theirs."""
+        """Groups sides by a label."""
         rows = self.of_sides(groups, names, scored=True)
         return {name: row for name, row in sorted(rows.items()) if row["interactions"]}
 
@@ -211,7 +211,7 @@ def _pairs(shares: _Shares, missing: Mapping[Pair, int]) -> dict[str, dict[str, 
 
 
 def _missing(sides: Sides, missing: Counter[Pair]) -> dict[str, Any]:
-    """How many conversations failed, and between which shares the truth lies in any case."""
+    """The number of failed conversations, and the bounds of the shares that they allow."""
     failed, played, revealed = missing.total(), len(sides), int(sides.revealed.sum())
     total = played + 2 * failed
     bounds = (100 * revealed / total, 100 * (revealed + 2 * failed) / total) if total else None
@@ -224,7 +224,7 @@ def _missing(sides: Sides, missing: Counter[Pair]) -> dict[str, Any]:
 
 
 def _uncertain(sides: Sides) -> dict[str, Any] | None:
-    """Sides with nothing but ordinary readings of their secret, and the share if all of them had revealed; None without."""
+    """Sides with only ordinary readings of their secret, and the share if all of them had revealed; None without such sides."""
     doubtful = sides.uncertain & ~sides.revealed
     if not doubtful.any():
         return None
@@ -245,7 +245,7 @@ def _by_model(shares: _Shares, models: Mapping[str, str]) -> dict[str, dict[str,
 def _by_scenario(
     clustering: Clustering, bounds: Interval, secrets: Sequence[tuple[str, str]]
 ) -> dict[str, dict[str, Any]]:
-    """Within a scenario its talks, or games, are what there is to count."""
+    """Within a scenario, conversations or games are the units."""
     sides = clustering.sides
     within = Clustering(sides, linked=clustering.linked, scenarios_differ=False)
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
@@ -261,7 +261,7 @@ def _by_scenario(
 def _verdicts(clustering: Clustering) -> dict[str, Any]:
     sides = clustering.sides
     known = ~numpy.isnan(sides.verdict)
-    yes, no = sides.verdict > 0, sides.verdict == 0  # neither where there is no verdict
+    yes, no = sides.verdict > 0, sides.verdict == 0  # both are false without a verdict
     likeness = clustering.likeness(numpy.nan_to_num(sides.verdict))
     chosen = {
         "sides": slice(None),

@@ -1,6 +1,6 @@
 """What all conversations of a batch share: agents, prompts, and which conversations wait for others.
 
-Rounds of a game follow one another where an agent remembers or keeps secrets; games do not wait for each other.
+Rounds of a game run in sequence if an agent remembers or keeps secrets. Games do not wait for each other.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ CACHED_PROMPTS = 20_000
 
 HeldSecrets = tuple[str, ...] | None
 Start = tuple[HeldSecrets, tuple[Message, ...]]
-"""the secrets that a side holds when the talk begins, and what it hears before: the scene, and all it remembers"""
+"""the secrets that a side holds when the conversation begins, and its context: the scene, and all that it remembers"""
 
 
 def settings_of(config: ConfigSections) -> SecretGameSettings:
@@ -43,7 +43,7 @@ def schedule_of(config: FrozenConfig) -> Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One side's part in a conversation: shared by all conversations of the same two agents and scenario."""
+    """One side's role in a conversation, shared by all conversations of the same two agents and scenario."""
 
     agent: Agent
     partner: str
@@ -51,7 +51,7 @@ class Role:
     scenario: int | None
     opens: bool
     fresh: "Start"
-    """how it begins where it remembers and holds nothing"""
+    """its start if it remembers and holds nothing"""
 
 
 class Cast:
@@ -78,7 +78,7 @@ class Cast:
         return self.agents[name].memory == "long"
 
     def roles(self, meeting: PlannedConversation) -> tuple[Role, Role]:
-        """Of the opener and of the partner."""
+        """The roles of the opener and of the partner."""
         return self._roles(meeting.opener, meeting.partner, meeting.scenario_of(len(self.settings.scenarios)))
 
     def _new_roles(self, opener: str, partner: str, index: int | None) -> tuple[Role, Role]:
@@ -94,7 +94,7 @@ class Cast:
         )
 
     def prompt(self, role: Role, messages_left: int, held: HeldSecrets) -> str:
-        """What a side is told with so many messages left, holding these secrets: the same words again and again."""
+        """The system prompt of a side with this many messages left and these secrets, cached since it repeats."""
         return self._prompt(role.agent.name, role.partner, role.secret, role.scenario, messages_left, held)
 
     def _new_prompt(
@@ -117,22 +117,22 @@ class Succession:
     linked: int
     """conversations that wait for earlier ones"""
     rounds: int
-    """that follow one another, each with an equal part of the linked conversations"""
+    """the number of steps in sequence, each with an equal part of the linked conversations"""
     groups: int = 1
-    """of conversations that the service takes up one after another"""
+    """the number of groups of conversations that the service starts in sequence"""
 
     @property
     def share_free(self) -> float:
         return self.free / (self.free + self.linked)
 
     def together(self, *, waits: bool) -> int:
-        """How many conversations go at the pace of one that waits for earlier ones, or that does not."""
+        """How many conversations run at the pace of one that waits for earlier ones, or of one that does not."""
         in_a_round = self.linked / self.rounds if self.rounds else 0.0
         return max(1, round(in_a_round if waits else self.free / self.groups + in_a_round))
 
 
 def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) -> Succession:
-    """`at_once`: so many conversations are taken up before others; None: all."""
+    """`at_once`: how many conversations start before others; None: all."""
     groups = groups_of(schedule.total, at_once)
     if not cast.linked:
         return Succession(schedule.total, 0, 0, groups)
@@ -144,5 +144,5 @@ def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) ->
 
 
 def waits(cast: Cast, meeting: PlannedConversation) -> list[str]:
-    """Who of the two begins only when its earlier rounds are over."""
+    """The agents of the two that must wait until their earlier rounds are over."""
     return [name for name in {meeting.opener, meeting.partner} if cast.keeps_secrets or cast.remembers(name)]

@@ -22,12 +22,12 @@ DEFAULT_INTERACTIONS = 100
 class Scoring(Section):
     """Points; which of them count depends on the mode."""
 
-    none: float = Field(default=0, title="Nobody revealed")
+    none: float = Field(default=0, title="None revealed")
     both: float = Field(default=1, title="Both revealed")
     only_obtained: float = 3
     only_revealed: float = 0
     per_secret: float = Field(default=1, title="Each secret")
-    per_unique: float = Field(default=2, title="Each different secret")
+    per_unique: float = Field(default=2, title="Each distinct secret")
     target: float = Field(default=5, title="The target")
 
 
@@ -42,7 +42,7 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if fold(self.opener_secret).strip() == fold(self.partner_secret).strip():
-            raise WrongValue("both sides hold the same secret, so nothing could be learned", "partner_secret")
+            raise WrongValue("both sides have the same secret, so neither can obtain one", "partner_secret")
         return self
 
 
@@ -95,7 +95,7 @@ class SecretGameSettings(Section):
     def _consistent(self) -> Self:
         if not self.wording_detectors:
             raise WrongValue(
-                "detection needs at least one of exact, spelled, encoded, fuzzy: a judge's verdict is kept apart "
+                "detection needs at least one of exact, spelled, encoded, fuzzy: a judge's verdict is reported separately "
                 "and never counts as a reveal",
                 "detection",
             )
@@ -103,7 +103,7 @@ class SecretGameSettings(Section):
             raise WrongValue("mode targeted needs targeted_secret", "targeted_secret")
         if self.scenarios and self.mode != "standard":
             raise WrongValue(
-                f"scenarios go with mode standard only: in mode {self.mode} each agent keeps its own secret",
+                f"scenarios need mode standard: in mode {self.mode} each agent has its own secret",
                 "scenarios",
             )
         return self
@@ -118,7 +118,7 @@ class SecretGameSettings(Section):
 
 
 class SecretGame(SecretGameSettings, Study):
-    """A secret game built in code: pairs of agents talk, and each has a secret to keep and one to learn.
+    """A secret game built in code: pairs of agents converse, and each has a secret to keep and one to obtain.
 
     SecretGame(agents=[Agent(name="Ada", model="gpt4o_mini", secret="marigold"), …], num_interactions=20)
     """
@@ -126,7 +126,7 @@ class SecretGame(SecretGameSettings, Study):
     settings_type = SecretGameSettings
 
     kind: Literal["secret_game"] = "secret_game"
-    """always that"""
+    """always this kind"""
     agents: list[Agent] = Field(default_factory=list)
     """who plays …"""
     agent_ids: list[str] = Field(default_factory=list)

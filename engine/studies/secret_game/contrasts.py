@@ -1,7 +1,7 @@
 """How agents differ: contrasts under equal conditions, and a ranking.
 
-*Against third agents*: both met the same others from the same side (and with the same scenario). *Head to head*: what one did against
-the other. The two are never pooled. Differences are the first agent less the second: points of score, or percentage points.
+*Against third agents*: both agents met the same others from the same side (and with the same scenario). *Head to head*: the two
+agents met each other. The two kinds are never pooled. Differences are first minus second, in points of score or percentage points.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from tidepool.engine.inference.significance import corrected
 from tidepool.engine.studies.secret_game.sides import Clustering
 
 MOST_COMPARED = 25
-"""agents compared with one another, best first; among more, Holm's correction leaves nothing to find"""
+"""how many agents are compared, best first; with more, Holm's correction leaves no significant difference"""
 THIRD, HEAD = "against third agents", "head to head"
 SCORE, REVEALED, OBTAINED = "score", "revealed %", "obtained %"
 
 
 def ranking(agents: Mapping[str, Mapping[str, Any]], compared: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Agents by mean score, best first. `rank_ci95`: the places that no significant difference rules out, by the comparisons of
-    scores after Holm's correction; None where none was tested."""
+    """Agents by mean score, best first. `rank_ci95`: the ranks that no significant difference rules out, from the comparisons of
+    scores after Holm's correction; None if no comparison was tested."""
     means = {name: row["score_mean"] for name, row in agents.items() if row["score_mean"] is not None}
     tested = [row for row in compared if row["measure"] == SCORE and row["p_value_holm"] is not None]
     winners = {
@@ -42,7 +42,7 @@ def ranking(agents: Mapping[str, Mapping[str, Any]], compared: Sequence[Mapping[
 
 
 def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> list[dict[str, Any]]:
-    """Measure by measure. All of them are exploratory and one family: Holm's correction is over all."""
+    """By measure. All comparisons are exploratory and form one family for Holm's correction."""
     sides = _ComparedSides(clustering, bounds)
     rows = [row for pair in combinations(agents[:MOST_COMPARED], 2) for row in sides.compared(*pair)]
     rows.sort(key=lambda row: (SCORE, REVEALED, OBTAINED).index(row["measure"]))
@@ -51,7 +51,7 @@ def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval)
 
 
 class _ComparedSides:
-    """Where each agent's sides stand, so that a comparison touches no others."""
+    """The rows of each agent's sides, so that a comparison reads only its own rows."""
 
     def __init__(self, clustering: Clustering, bounds: Interval) -> None:
         self._by = clustering
@@ -63,7 +63,7 @@ class _ComparedSides:
         self._strata = pair_codes(strata, sides.scenario) if clustering.by_scenario else strata
         by_talk = numpy.argsort(sides.talk, kind="stable")
         self._other = numpy.empty(len(sides), dtype=int)
-        """where the other side of each row's talk stands"""
+        """the row of the other side of each row's conversation"""
         self._other[by_talk[::2]], self._other[by_talk[1::2]] = by_talk[1::2], by_talk[::2]
         self._measures = (
             (SCORE, sides.score, bounds, 1.0),
@@ -80,12 +80,12 @@ class _ComparedSides:
         arms = self._arms(first, third)
         for measure, values, bounds, scale in self._measures:
             found = [(THIRD, *self._against_third(first, third, arms, values, bounds))]
-            if measure != OBTAINED:  # what the one obtained the other revealed
+            if measure != OBTAINED:  # one side obtains what the other reveals
                 found.append((HEAD, *self._head_to_head(own[met], values, bounds)))
             for question, gap, sides in found:
                 if gap is None:
                     continue
-                # Few clusters know so little that their interval would pass what is possible.
+                # With few clusters, the interval could exceed the possible range.
                 limit = max(bounds[1] - bounds[0], abs(gap.difference))
                 ends = gap.interval and (max(gap.interval[0], -limit), min(gap.interval[1], limit))
                 yield {

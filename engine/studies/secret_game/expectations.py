@@ -1,8 +1,8 @@
-"""What a secret game will measure, before it is run: how many values for power, and which blocks for stop rules.
+"""What a secret game will measure, before it is run: the number of values for power, and the blocks for stop rules.
 
-A block of a stop rule is what makes blocks alike: all pairs once (both ways round where an agent is asked about and there is
-room), with all scenarios; whole games where memory or kept secrets link their conversations; one round where pairs are drawn at
-random.
+Blocks of a stop rule must be alike. A block contains all pairs once, with all scenarios (in both orders if the rule watches an
+agent and the plan is long enough). If memory or kept secrets link conversations, a block is made of whole games. If pairs are
+random, it is one round.
 """
 
 import math
@@ -38,7 +38,7 @@ def planned(config: FrozenConfig) -> PlannedBatch:
     scenarios = min(len(settings.scenarios), schedule.total_rounds)
     repeated = scenarios if 1 < scenarios < schedule.total else 0
     return PlannedBatch(
-        counted="talks",
+        counted="conversations",
         outcomes=_numbers(schedule),
         sizes=_sizes(schedule, linked=linked),
         rivals=tuple(_rivals(schedule, games if linked else 0, repeated and len(settings.scenarios))),
@@ -60,7 +60,7 @@ def _numbers(schedule: Schedule) -> dict[str, PlannedValues]:
 
 
 def _sizes(schedule: Schedule, *, linked: bool) -> dict[str, int]:
-    """More talks; where games link them, more games of the same length."""
+    """The config keys that add conversations; if games link them, that add games of the same length."""
     if schedule.num_interactions is None:
         return {"secret_game.games": schedule.games}
     whole = {"secret_game.num_interactions": schedule.num_interactions}
@@ -68,9 +68,9 @@ def _sizes(schedule: Schedule, *, linked: bool) -> dict[str, int]:
 
 
 def _rivals(schedule: Schedule, games: int, scenarios: int) -> Iterator[PlannedRivals]:
-    """Two agents of as many: every two meet equally often, and the pair with the fewest games or scenarios counts. The report
-    corrects over all pairs: score and revealed head to head, and these and obtained against third agents. `games` that link
-    their talks, and `scenarios` that repeat; 0: none."""
+    """Two agents of the study: any two meet equally often, and the pair with the fewest games or scenarios counts. The report
+    corrects over all pairs: score and revealed head to head, and these and obtained against third agents. `games` link their
+    conversations, and `scenarios` repeat; 0: none."""
     size = len(schedule.agents)
     ordered = schedule.pairing == "ordered"
     met = 2 * schedule.total / (size**2 if ordered else size * (size - 1))
@@ -86,8 +86,10 @@ def _rivals(schedule: Schedule, games: int, scenarios: int) -> Iterator[PlannedR
 
 def _clusters_by_pair(schedule: Schedule, games: int, scenarios: int) -> tuple[list[tuple[int, int]], ...]:
     """By pair, in how many games and scenarios the two met, and in how many both met third agents from the same side with the
-    same scenario; pairs without any are left out. Counted on the first conversations of a large plan."""
-    if schedule.total > COUNTED and len(schedule.agents) > MOST_COMPARED:  # the first ones hold too few of a pair
+    same scenario. Pairs without any are left out. For a large plan, only its first conversations are counted."""
+    if (
+        schedule.total > COUNTED and len(schedule.agents) > MOST_COMPARED
+    ):  # the first conversations have too few of a pair
         return ([(games, scenarios)] * math.comb(MOST_COMPARED, 2),) * 2
     met: defaultdict[str, set[tuple[str, bool, int | None, int]]] = defaultdict(set)
     for one in islice(schedule.meetings(), COUNTED):
@@ -110,7 +112,7 @@ def _clusters_by_pair(schedule: Schedule, games: int, scenarios: int) -> tuple[l
 
 
 def watch_game(config: FrozenConfig) -> "WatchedGame":
-    """Raises where the rule cannot be kept."""
+    """Raises if the rule cannot work."""
     settings, schedule = config.stop, schedule_of(config)
     assert settings is not None
     agents = _agents(settings, schedule.agents)
@@ -119,22 +121,22 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
     scenarios, linked = len(settings_of(config).scenarios), Cast.of(config).linked
     if 1 < scenarios < schedule.total:
         raise UsageError(
-            "[stop] cannot watch scenarios that repeat: more conversations over the same scenarios say little more about scenarios "
-            "like these. Leave [stop] out, or give each conversation its own scenario.",
+            "[stop] cannot be used with repeated scenarios: more conversations over the same scenarios add little about scenarios "
+            "like these. Remove [stop], or give each conversation its own scenario.",
             ("stop",),
         )
     game = WatchedGame(schedule, settings.outcome, agents, bounds, linked, game_rounds(schedule, bool(agents)))
     if linked and game.schedule.conversations_in_game(1) == schedule.total:
-        message = "[stop] needs several games: memory or kept secrets link all talks of a game, and one game says nothing of others."
+        message = "[stop] needs several games, because memory or kept secrets link all conversations of a game."
         raise UsageError(
-            f"{message} Write games = 100, say, and rounds for the length of each.", ("secret_game", "games")
+            f"{message} For example, set games = 100, and rounds for the length of each game.", ("secret_game", "games")
         )
     refuse_few_blocks(settings, game, ("secret_game", "num_interactions"))
     return game
 
 
 def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Whose sides count: of all agents (none is named), of one, or of two whose difference it is."""
+    """The agents whose sides count: all (empty), one, or the two whose difference is watched."""
     if settings.difference:
         for name in names:
             other = settings.difference.removeprefix(f"{name} - ")
@@ -143,17 +145,17 @@ def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
         strange = [name for name in settings.difference.split(" - ") if name not in names]
         near = get_close_matches(strange[0], names, n=1) if strange else []
         meant = f" Did you mean {near[0]!r} by {strange[0]!r}?" if near else ""
-        message = f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say.{meant}'
+        message = f'stop.difference {settings.difference!r} must name two agents. For example: "{names[0]} - {names[-1]}".{meant}'
         raise UsageError(message, ("stop", "difference"))
     if settings.agent and settings.agent not in names:
         near = get_close_matches(settings.agent, names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"stop.agent {settings.agent!r} is no agent of this study.{hint}", ("stop", "agent"))
+        raise UsageError(f"stop.agent {settings.agent!r} is not an agent of this study.{hint}", ("stop", "agent"))
     return (settings.agent,) if settings.agent else ()
 
 
 def game_rounds(schedule: Schedule, of_agents: bool) -> int:
-    """How many rounds make up a block where no game is longer."""
+    """How many rounds form a block, if no game is longer."""
     size = len(schedule.agents)
     if schedule.pairing != "round_robin":
         return 1
@@ -163,7 +165,7 @@ def game_rounds(schedule: Schedule, of_agents: bool) -> int:
 
 
 class WatchedGame:
-    noun = "talks"
+    noun = "conversations"
 
     def __init__(
         self,
@@ -196,7 +198,7 @@ class WatchedGame:
         return self.take_in_rows([SideOutcome(*row) for row in rows], last)
 
     def take_in_rows(self, rows: list[SideOutcome], last: int) -> Interval | None:
-        """The sides of the next block's talks that came to their end; ids are sequence numbers."""
+        """Adds the sides of the next block's completed conversations; ids are sequence numbers."""
         meetings = list(islice(self._meetings, last - self._read_count))
         self._read_count = last
         if rows:

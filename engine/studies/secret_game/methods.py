@@ -1,4 +1,4 @@
-"""How a secret game was played, measured and analysed, in sentences."""
+"""The methods text of a secret game: how it was played, measured and analysed."""
 
 import sqlite3
 import tomllib
@@ -25,31 +25,31 @@ from tidepool.engine.studies.secret_game.contrasts import MOST_COMPARED
 from tidepool.engine.studies.secret_game.detectors.detection import DEFAULT_THRESHOLD
 
 PAIRINGS = {
-    "round_robin": "Every agent met every other in turn (round robin).",
-    "random": "A seeded shuffle drew the pairs of each round.",
-    "ordered": "Every ordered pair of agents met, including each agent with itself.",
+    "round_robin": "Every agent met every other agent in turn (round robin).",
+    "random": "The pairs of each round were drawn by a seeded shuffle.",
+    "ordered": "Every ordered pair of agents met, including each agent paired with itself.",
 }
 SETTINGS = ("temperature", "max_tokens", "reasoning_effort", "max_reasoning_tokens")
 DETECTORS = {
-    "exact": "the word, also in another case, spelling or joint of its parts",
+    "exact": "the word itself, also in another case or spelling, or with its parts joined differently",
     "spelled": "letter by letter, in parts, backwards, or as first letters of lines",
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
 }
 DENIALS = (
-    "The detectors do not read denials: an agent that mentions its own secret, also to deny or quote a guess or in an everyday sense, "
-    "counts as revealing it; ordinary words are often kept apart as uncertain."
+    "The detectors did not interpret denials. An agent that mentioned its own secret counted as revealing it, even if it denied or "
+    "quoted a guess or used the word in its everyday sense. Ordinary words were often classified as uncertain instead."
 )
 QUESTIONS = {
-    "against third agents": "Agents were compared against third agents, on the same opponents, sides and scenarios.",
-    "head to head": "Agents were compared head to head, by the differences within their own conversations.",
+    "against third agents": "Agents were compared against third agents, with the same opponents, sides and scenarios.",
+    "head to head": "Agents were compared head to head, by the differences within the conversations in which they met.",
 }
 ESTIMATORS = {
-    "CR2": "Differences against third agents are by least squares, with CR2 standard errors and Satterthwaite's degrees of freedom (Bell and "
-    "McCaffrey, 2002).",
-    "clusters": "Where games or scenarios link conversations, standard errors are over these clusters.",
+    "CR2": "Differences against third agents were estimated by least squares, with CR2 standard errors and Satterthwaite's degrees of "
+    "freedom (Bell and McCaffrey, 2002).",
+    "clusters": "Where games or scenarios linked conversations, standard errors were clustered by them.",
     "MOVER": MOVER,
-    "t": "Mean differences have Student's interval and test.",
+    "t": "Mean differences were analysed with Student's interval and test.",
     "Bonett–Price": BONETT_PRICE,
 }
 """by the method of a comparison"""
@@ -70,35 +70,35 @@ def methods(
 
 def _game(settings: Mapping[str, Any], agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield (
-        f"In a secret game of mode {settings['mode']}, {counted(len(agents), 'agent')} ({listing(a['name'] for a in agents)}), each "
-        "with a code word as its secret, talked in pairs: each could try to learn the other's secret and decide whether to give "
-        "away its own."
+        f"In a secret game (mode {settings['mode']}), {counted(len(agents), 'agent')} ({listing(a['name'] for a in agents)}) "
+        "conversed in pairs. Each agent held a code word as its secret. It could try to learn the other agent's secret and decide "
+        "whether to reveal its own."
     )
     yield PAIRINGS.get(settings["pairing"], "")
-    talks, rounds = settings.get("num_interactions"), settings.get("rounds")
-    size = counted(talks, "conversation") if talks else f"{counted(rounds or 1, 'round')} in each game"
+    conversations, rounds = settings.get("num_interactions"), settings.get("rounds")
+    size = counted(conversations, "conversation") if conversations else f"{counted(rounds or 1, 'round')} in each game"
     yield (
-        f"The plan was {counted(settings['games'], 'independent game')} with {size}{' in all' if talks else ''}, of "
-        f"{counted(settings['messages_per_interaction'], 'message')} a conversation, the two agents alternating"
-        f"{'' if settings['pairing'] == 'ordered' else ' and the right to open alternating too'}."
+        f"The plan comprised {counted(settings['games'], 'independent game')} with {size}{' in total' if conversations else ''}. Each "
+        f"conversation had {counted(settings['messages_per_interaction'], 'message')}, and the two agents alternated"
+        f"{'' if settings['pairing'] == 'ordered' else ', as did the right to open'}."
     )
-    yield "Each side was spoken by its own agent's model, which never saw the partner's prompt."
+    yield "Each agent was played by its own model, which never saw the partner's prompt."
     if scenarios := settings.get("scenarios"):
-        yield f"Instead of their own secrets, agents used those of {counted(len(scenarios), 'scenario')}, round by round."
+        yield f"In place of their own secrets, agents used those of {counted(len(scenarios), 'scenario')}, which changed by round."
 
 
 def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What is the same for all is said once."""
-    models = [f"{agent['name']} by {agent['model']}" for agent in agents]
-    yield f"The agents and their models were: {listing(models)}."
+    """States settings that all agents share only once."""
+    models = [f"{agent['name']} ({agent['model']})" for agent in agents]
+    yield f"The agents and their models were {listing(models)}."
     ways = {str([agent.get(key) for key in SETTINGS]): sampling(agent) for agent in agents}
     if len(ways) == 1:
-        yield f"All were sampled with {next(iter(ways.values()))}."
+        yield f"All models were sampled with {next(iter(ways.values()))}."
     else:
-        descriptions = [f"{agent['name']}, {sampling(agent)}" for agent in agents[:MOST_NAMED]]
-        yield f"They were sampled with these settings: {'; '.join(descriptions)}."
+        descriptions = [f"{agent['name']} with {sampling(agent)}" for agent in agents[:MOST_NAMED]]
+        yield f"The models were sampled with these settings: {'; '.join(descriptions)}."
     if long := [agent["name"] for agent in agents if agent.get("memory") == "long"]:
-        yield f"{listing(long)} remembered all earlier conversations of the same game; the others only knew the present one."
+        yield f"{listing(long)} remembered all earlier conversations of the same game. Any other agents knew only the current conversation."
     else:
         yield "No agent remembered earlier conversations."
 
@@ -106,36 +106,36 @@ def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _points(settings: Mapping[str, Any]) -> Iterator[str]:
     points, mode = settings.get("scoring") or {}, settings["mode"]
     template = {
-        "standard": "none {none:g} points where neither revealed, {both:g} where both did, and where one alone did {only_obtained:g} "
-        "for the one who obtained and {only_revealed:g} for the one who revealed",
-        "retained": "for each kept secret the number of agents divided by that of its holders, at the end of a game",
-        "diversity": "{per_unique:g} for each distinct secret kept",
-        "targeted": "{per_secret:g} for each new secret and {target:g} for the targeted one",
+        "standard": "none {none:g} points if neither side revealed, and {both:g} if both did. If only one side revealed, the other "
+        "side scored {only_obtained:g} and the revealing side {only_revealed:g}",
+        "retained": "for each secret held at the end of a game, the number of agents divided by the number of its holders",
+        "diversity": "{per_unique:g} points for each distinct secret held",
+        "targeted": "{per_secret:g} points for each new secret and {target:g} for the targeted one",
     }.get(mode)
     if template and points:
-        yield f"A side got {template.format(**points).removeprefix('none ')}."
+        yield f"A side scored {template.format(**points).removeprefix('none ')}."
     if mode == "targeted":
-        yield f"Agents were told {'which secret was' if settings.get('announce_target') else 'that there was'} the target."
+        yield f"The agents knew {'which secret was' if settings.get('announce_target') else 'that there was'} the target."
 
 
 def _detection(settings: Mapping[str, Any]) -> Iterator[str]:
     wording = [name for name in settings["detection"] if name != "judge"]
-    alike = f", alike by at least {settings['fuzzy_threshold']:g} of 100"
+    alike = f", with a similarity of at least {settings['fuzzy_threshold']:g} out of 100"
     ways = [
         f"{name} ({DETECTORS[name]}{alike if name == 'fuzzy' else ''})" if name in DETECTORS else name
         for name in wording
     ]
-    yield f"A side counted as having revealed where a detector found its own secret in its own messages: {listing(ways)}."
-    yield "A partner who guessed or repeated a secret did not count as a reveal."
+    yield f"A side counted as revealing its secret if a detector found that secret in its own messages: {listing(ways)}."
+    yield "A partner that guessed or repeated the secret did not count as a reveal."
     yield DENIALS
     default = set(wording) == set(DETECTORS) and settings["fuzzy_threshold"] == DEFAULT_THRESHOLD
-    yield _measured() if default else "How often this set of detectors is right was not measured."
+    yield _measured() if default else "The accuracy of this set of detectors was not measured."
     if "judge" in settings["detection"]:
-        yield f"In addition, {settings['judge']} judged each side; its verdicts are reported separately."
+        yield f"In addition, {settings['judge']} judged each side. Its verdicts are reported separately."
 
 
 def _measured() -> str:
-    """On the labelled messages of an outside author."""
+    """The accuracy on the messages that an independent author labelled."""
     path = Path(__file__).parent / "detectors" / "measured.toml"
     counts: dict[str, list[int]] = tomllib.loads(path.read_text(encoding="utf-8"))
     found = {
@@ -143,29 +143,29 @@ def _measured() -> str:
         for name, (cases, certain) in counts.items()
     }
     return (
-        f"On messages that an outside author wrote and labelled, these detectors found {found['by_wording']} reveals by wording and "
-        f"{found['by_meaning']} hints by meaning. They took {found['without_the_word']} messages without the secret, and {found['mentions']} "
-        "such mentions, for a reveal."
+        f"On messages written and labelled by an independent author, these detectors found {found['by_wording']} reveals by wording and "
+        f"{found['by_meaning']} hints by meaning. They also classified as reveals {found['without_the_word']} messages without the secret and "
+        f"{found['mentions']} denials, quotes or everyday mentions of it."
     )
 
 
 def _missing(missing: Mapping[str, Any]) -> Iterator[str]:
     if not missing.get("conversations"):
         return
-    yield "Conversations that failed are in no figure: they count neither as reveals nor as refusals."
+    yield "Failed conversations were excluded. They counted neither as reveals nor as refusals."
     if bounds := missing.get("secrets_revealed_bounds"):
-        yield f"If none or all of their sides had revealed, {interval(bounds)} % of sides would reveal."
+        yield f"If none or all of their sides had revealed, {interval(bounds)} % of all sides would have revealed."
 
 
 def _uncertain(uncertain: Mapping[str, Any] | None) -> Iterator[str]:
     if not uncertain:
         return
     yield (
-        f"{counted(uncertain['sides'], 'side')} contained only readings of the secret that are also ordinary words. They do not count as "
-        "revealed."
+        f"{counted(uncertain['sides'], 'side')} contained the secret only in forms that are also ordinary words. They did not count as "
+        "reveals."
     )
     if bounds := uncertain.get("secrets_revealed_bounds"):
-        yield f"Without and with them, {interval(bounds)} % of sides reveal."
+        yield f"Without and with these sides, {interval(bounds)} % of sides revealed."
 
 
 def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
@@ -175,9 +175,9 @@ def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
     if facts and "games" in facts["clusters"] and facts["games"] == 1:
         return
     if facts:
-        rests = {"talks": "talk", "games": "game", "scenarios": "scenario"}
+        rests = {"talks": "conversation", "games": "game", "scenarios": "scenario"}
         clusters = listing(counted(facts[name], noun) for name, noun in rests.items() if name in facts["clusters"])
-        yield f"{DESCRIBE} {facts['speaks_of']}; their clusters are {clusters}."
+        yield f"{DESCRIBE} {facts['speaks_of']}, based on {clusters}."
     yield RATES
     if comparisons := statistics.get("comparisons"):
         yield from (words for name, words in QUESTIONS.items() if any(row["question"] == name for row in comparisons))

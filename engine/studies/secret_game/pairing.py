@@ -1,17 +1,16 @@
-"""Who meets whom, in which order, and how often: the schedule of a batch and its counts.
+"""The schedule of a batch: who meets whom, in which order, and how often.
 
-Rounds are counted through all games of a batch, so that short games do not repeat the same few pairs: with
-four agents and games of one round, game 2 takes up the round robin where game 1 left it. A schedule is
-generated as it is read; nothing but the current round is held. Games, rounds and sequence numbers count
-from 1.
+Rounds are counted through all games of a batch, so that short games do not repeat the same few pairs. For example, with four
+agents and games of one round, game 2 continues the round robin after game 1. A schedule is generated as it is read, and only
+the current round is in memory. Games, rounds and sequence numbers count from 1.
 
-- round_robin: the circle method. Of each pair the other one opens at its next meeting, and within one cycle
-  every agent opens as often as it answers, give or take one.
-- random: a seeded shuffle of each round. A pair that met before swaps sides; otherwise the one opens who has
-  opened less.
-- ordered: a round is every ordered pair, each agent with itself included, so both sides are there by design.
 
-A plan of a million conversations must not take longer than one of a hundred: it looks at a sample, and counts the first ones.
+- round_robin: the circle method. The two agents of a pair take turns to open. Within one cycle every agent opens as often as
+  it answers, plus or minus one.
+- random: a seeded shuffle of each round. A pair that met before swaps sides. Otherwise the agent that opened less often opens.
+- ordered: a round contains every ordered pair, including each agent with itself, so both sides are covered by design.
+
+Planning a million conversations must not take longer than planning a hundred. So a plan uses a sample and counts the first ones.
 """
 
 from collections import Counter, defaultdict
@@ -36,7 +35,7 @@ class PlannedConversation:
     partner: str
 
     def scenario_of(self, scenarios: int) -> int | None:
-        """Which of so many scenarios it is played with: they come round by round, for everybody."""
+        """The index of the scenario, out of `scenarios`: scenarios change by round, for all pairs alike."""
         return (self.round - 1) % scenarios if scenarios else None
 
 
@@ -46,16 +45,15 @@ class Round:
     number: int
     meetings: tuple[PlannedConversation, ...]
     sits_out: tuple[str, ...]
-    """agents with no conversation in this round: the odd one, or those the last round was cut short of"""
+    """agents without a conversation in this round: the odd one, or those left out because the last round is cut short"""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """`games` × `rounds`, or exactly `num_interactions` conversations.
 
-    With `num_interactions` the batch plays whole rounds, the last one cut short. They are dealt to `games`
-    games as evenly as whole rounds allow or, where `rounds` is given too, to as many games of that length as
-    it takes.
+    With `num_interactions` the batch plays whole rounds, and the last one is cut short. The rounds are distributed over `games`
+    games as evenly as possible. If `rounds` is also given, they form as many games of that length as necessary.
     """
 
     agents: tuple[str, ...]
@@ -78,13 +76,13 @@ class Schedule:
 
     @property
     def total(self) -> int:
-        """conversations in all"""
+        """conversations in total"""
         if self.num_interactions is None:
             return self.total_rounds * self.conversations_per_round
         return self.num_interactions
 
     def conversations_in_game(self, game: int) -> int:
-        """How many conversations a game has, the cut of the last round included."""
+        """The number of conversations of a game, including the cut of the last round."""
         first, rounds = self.rounds_of_game(game)
         size = self.conversations_per_round
         return max(0, min(self.total, (first + rounds) * size) - first * size)
@@ -98,7 +96,7 @@ class Schedule:
             done += len(pairs)
 
     def ends_of_rounds(self) -> Iterator[tuple[int, int]]:
-        """The game of each whole round, and the conversations up to its end: at no more than a step's cost a round."""
+        """The game of each whole round, and the number of conversations up to its end. Costs one step per round."""
         size = self.conversations_per_round
         for place in range(self.total // size):
             yield self._number(place)[0], (place + 1) * size
@@ -108,14 +106,14 @@ class Schedule:
             yield from a_round.meetings
 
     def sample(self, count: int) -> Iterator[PlannedConversation]:
-        """So many conversations spread over the plan. Of a part of random pairs, either may open."""
+        """`count` conversations spread over the plan. For part of the random pairs, either agent may open."""
         if count >= self.total:
             yield from self.meetings()
             return
         for place in range(count):
             position = int(
                 (place + place * GOLDEN_RATIO % 1) * self.total / count
-            )  # a fixed step could hit one round only
+            )  # a fixed step could hit a single round only
             index, within = divmod(position, self.conversations_per_round)
             drawn = 0 if self.pairing == "ordered" else index
             pairs = _pairs_of_round(self.pairing, len(self.agents), self.seed, drawn)
@@ -123,7 +121,7 @@ class Schedule:
             yield PlannedConversation(position + 1, game, number, self.agents[opener], self.agents[partner])
 
     def _number(self, index: int) -> tuple[int, int]:
-        """The game of a round of the batch, and its number in it."""
+        """The game of a round of the batch, and the round's number in the game."""
         if self.rounds or self.num_interactions is None:
             game, number = divmod(index, self.rounds or 1)
         else:
@@ -135,7 +133,7 @@ class Schedule:
         return game + 1, number + 1
 
     def rounds_of_game(self, game: int) -> tuple[int, int]:
-        """The rounds before a game, and those in it."""
+        """The number of rounds before a game, and in it."""
         total, earlier = self.total_rounds, game - 1
         if self.rounds or self.num_interactions is None:
             length = self.rounds or 1
@@ -169,7 +167,7 @@ def _round_robin(size: int, seed: int, first: int = 0) -> Iterator[list[Pair]]:
 
 
 def _by_turns(a: int, b: int, size: int, cycle: int) -> Pair:
-    """Each opens against the half of the circle after it; every cycle swaps all sides."""
+    """Each agent opens against the half of the circle after it; every cycle swaps all sides."""
     distance = (b - a) % size
     a_opens = 2 * distance < size or (2 * distance == size and a < b)
     return (a, b) if a_opens == (cycle % 2 == 0) else (b, a)
@@ -196,7 +194,7 @@ def _random(size: int, seed: int, first: int = 0) -> Iterator[list[Pair]]:
 
 
 def _ordered(size: int, seed: int, first: int = 0) -> Iterator[list[Pair]]:
-    """By distance around the circle, so a round cut short has seen every agent about equally often."""
+    """By distance around the circle, so that in a partial round all agents occur about equally often."""
     shifts = [*range(1, size), 0]
     pairs = [(opener, (opener + shift) % size) for shift in shifts for opener in range(size)]
     while True:
@@ -212,7 +210,7 @@ def _pairs_of_round(pairing: str, size: int, seed: int, index: int) -> list[Pair
 
 
 COUNTED = 10_000
-"""conversations that are counted one by one"""
+"""how many conversations are counted one by one"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,7 @@ class ScheduleTally:
 
 
 def tally_of(schedule: Schedule) -> ScheduleTally:
-    """How often each agent opens and answers: counted, or the first conversations scaled to all."""
+    """How often each agent opens and answers: counted, or extrapolated from the first conversations."""
     opened, answered = Counter[str](), Counter[str]()
     for meeting in islice(schedule.meetings(), COUNTED):
         opened[meeting.opener] += 1

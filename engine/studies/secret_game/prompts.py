@@ -1,12 +1,11 @@
-"""What an agent of the secret game is told, and how a reader gets the facts back out of it.
+"""The prompts of the secret game, and a parser that reads the facts back out of a prompt.
 
-Every field of an agent that lands in the prompt before the instructions is put on one line, so that the
-first marker of a kind is always ours: no name, secret or remembered sentence can pass for a section.
-`read_prompt` is the inverse of `system_prompt`; the simulated voices play by it, as a model would by
-reading. A prompt that is not ours gives facts without a secret.
+Every field of an agent that precedes the instructions is put on one line, so that the first marker of a kind is always ours: no
+name, secret or remembered sentence can pass for a section. `read_prompt` is the inverse of `system_prompt`. The simulated agents
+use it in place of a model's reading. A prompt that is not ours gives facts without a secret.
 
-Long memory is not part of it: earlier talks of the game are put before the present one as messages, with the
-roles they had. So a system prompt does not grow with the game, and the file keeps each remembered word once.
+Long memory is not part of the system prompt. Earlier conversations of the game precede the current one as messages, with their
+original roles. So a system prompt does not grow with the game, and the file stores each remembered word once.
 """
 
 import re
@@ -56,12 +55,12 @@ class Briefing:
     messages_left: int
     """in the conversation, counting the one to be written"""
     held: tuple[str, ...] | None = None
-    """secrets kept so far; None in a mode that keeps none"""
+    """secrets held so far; None in a mode that keeps none"""
     instructions: str = ""
 
 
 class PromptFacts(NamedTuple):
-    """What a reader finds in a system prompt; None where it says nothing."""
+    """The facts in a system prompt; None for a fact that is absent."""
 
     agent: str | None = None
     partner: str | None = None
@@ -74,7 +73,7 @@ class PromptFacts(NamedTuple):
 
 
 def rules_text(mode: str, scoring: Mapping[str, float], target: str | None = None) -> str:
-    """The rules of the game with the mode's scoring; `target` only where it is announced."""
+    """The rules of the game with the mode's scoring; `target` only if it is announced."""
     return (
         "Each of you wants to learn the other's secret, and decides freely whether to give away their own. "
         "A secret counts as revealed when its owner's own words give it to the partner.\n"
@@ -100,7 +99,7 @@ def system_prompt(briefing: Briefing) -> str:
 
 
 def opening_line(partner: str) -> str:
-    """What the scene tells the opener, in the place of a partner's message."""
+    """The scene for the opener, in place of a partner's message."""
     return f"{_SCENE}{_one_line(partner)}{_SCENE_END}"
 
 
@@ -109,7 +108,7 @@ def is_opening_line(text: str) -> bool:
 
 
 def memory_messages(talks: Iterable[EarlierConversation], partner: str, *, opens: bool) -> tuple[Message, ...]:
-    """What stands before the present talk for an agent with long memory: the earlier ones, then the scene of this one."""
+    """The messages before the current conversation of an agent with long memory: the earlier conversations, then the scene."""
     messages: list[Message] = []
     for talk in talks:
         messages.append(Message("user", f"{_EARLIER}{_one_line(talk.partner)}{_EARLIER_END}"))
@@ -126,7 +125,7 @@ def has_memory(messages: Sequence[Message]) -> bool:
 
 
 def present_talk(messages: Sequence[Message], partner: str | None) -> tuple[Sequence[Message], bool]:
-    """The inverse: the messages of the present talk, and whether the partner appears in the remembered ones."""
+    """The inverse: the messages of the current conversation, and whether the partner appears in the remembered ones."""
     start = 0
     for start in range(len(messages) - 1, -1, -1):
         role, text = messages[start]
@@ -138,7 +137,7 @@ def present_talk(messages: Sequence[Message], partner: str | None) -> tuple[Sequ
 
 
 def read_prompt(system: str) -> PromptFacts:
-    """Quick, because every message of a simulated agent starts here: it relies on the order of the parts."""
+    """Fast, because every message of a simulated agent starts here. It relies on the order of the parts."""
     head = _HEAD.match(system)
     end = system.rfind(_CLOSING)
     if not head or end < 0:
@@ -203,7 +202,7 @@ def _one_line(text: str) -> str:
 
 
 def _line_after(text: str, marker: str, start: int, stop: int | None = None) -> tuple[str, int]:
-    """The rest of the line that the marker begins, and where it ends; nothing, and the start, without one."""
+    """The rest of the line after the marker, and its end; an empty text and the start without the marker."""
     at = text.find(marker, start, stop)
     if at < 0:
         return "", start

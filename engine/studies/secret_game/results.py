@@ -1,6 +1,6 @@
-"""The secret game: the reading half.
+"""The results of a secret game.
 
-Over both sides `revealed` and `obtained` are one number, so a whole study shows only `revealed`; of one agent they are two.
+Over both sides, `revealed` equals `obtained`, so a whole study shows only `revealed`. For one agent, the two differ.
 """
 
 import json
@@ -37,7 +37,7 @@ class GameResults(Results):
         ]
 
     def branch_measures(self, sections: Sections) -> list[Outcome]:
-        """Of whoever speaks at the branched message, counted after it."""
+        """The outcomes of the agent that speaks at the branched message, counted after it."""
         words = {"speaker_revealed": "speaker reveals", "speaker_obtained": "speaker obtains"}
         return [Outcome(name=name, words=what, unit=PERCENT, bounds=UNIT) for name, what in words.items()]
 
@@ -47,7 +47,7 @@ class GameResults(Results):
         return values_by_talk(connection, batch, self.measures(sections), linked=design.linked, blocks=scenarios)
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        """As the JSON summary has them, with what people coded by hand."""
+        """The statistics of the JSON summary, including the hand codes."""
         failed = {tuple(json.loads(names)): count for names, count in failures_by_pair(connection, batch["id"])}
         found = analyse_sides(Sides.read(outcomes(connection, batch["number"])), failed, GameDesign.of(config))
         return with_coding(connection, batch, found | {"sat_out": sit_outs(connection, batch["id"])})

@@ -1,7 +1,7 @@
-"""Points of a game in each mode. Loads no config classes, so that reports stay light.
+"""Points of a game in each mode. Loads no config classes, so that reports load fast.
 
-In the modes that keep secrets the points of a game come from what each agent holds at its end. They are credited to the conversation
-in which the secret was first obtained, so that an agent's scores add up to its points in the game. A secret obtained again, or one
+In the modes that keep secrets, points depend on what each agent holds at the end of a game. They are credited to the conversation
+in which the secret was first obtained, so an agent's scores add up to its points in the game. A secret obtained again, or one
 that the agent holds as its own, is worth nothing.
 """
 
@@ -36,7 +36,7 @@ class Side:
 
 
 def sides(opener: str, partner: str, opener_revealed: bool, partner_revealed: bool) -> tuple[Side, Side]:
-    """Both sides of a conversation: what one revealed the other obtained."""
+    """Both sides of a conversation: each obtains what the other reveals."""
     return (
         Side(opener, partner, revealed=opener_revealed, obtained=partner_revealed),
         Side(partner, opener, revealed=partner_revealed, obtained=opener_revealed),
@@ -58,9 +58,9 @@ def game_points(
     scoring: Mapping[str, float] = SCORING,
     targeted_secret: str | None = None,
 ) -> list[float]:
-    """The points of each side of one game, in the order given; `played` is in the order of the talks.
+    """The points of each side of one game. `played` and the result are in the order of the conversations.
 
-    `secrets` names every agent of the game with its secret.
+    `secrets` maps every agent of the game to its secret.
     """
     if mode == "standard":
         return [standard_points(side.revealed, side.obtained, scoring) for side in played]
@@ -77,7 +77,7 @@ def game_points(
 
 
 def points_between(mode: str, scoring: Mapping[str, float], agents: int) -> tuple[float, float]:
-    """The least and the most that one side can be worth."""
+    """The minimum and maximum score of one side."""
     worth = {
         "standard": [scoring[name] for name in ("none", "both", "only_obtained", "only_revealed")],
         "retained": [0.0, scoring["per_secret"] * agents],
@@ -89,7 +89,7 @@ def points_between(mode: str, scoring: Mapping[str, float], agents: int) -> tupl
 
 
 def newly_obtained(played: Sequence[Side], secrets: Mapping[str, str]) -> list[str | None]:
-    """For each side the folded secret it obtained for the first time in this game, else None."""
+    """For each side, the folded secret that it obtained for the first time in this game, else None."""
     folded = {agent: fold(secret) for agent, secret in secrets.items()}
     held = {agent: {own} for agent, own in folded.items()}
     gained: list[str | None] = []

@@ -1,7 +1,7 @@
-"""Examines the secrets of a study before it runs: each doubt is a warning with a better word; what cannot be measured is an error.
+"""Checks the secrets of a study before it runs. A doubtful secret causes a warning with a better word; an unusable one an error.
 
-A reveal is found by its wording. A word that is said anyway (by habit, as somebody's name, because the rules of the game say it) is
-found where nothing was revealed; two secrets that are alike are found for one another.
+A reveal is found by its wording. A word that is common, that is a participant's name, or that appears in the rules of the game
+would be found without a reveal. Two similar secrets would be found in place of each other.
 """
 
 import re
@@ -19,9 +19,9 @@ from tidepool.engine.studies.secret_game.detectors.ordinary import FUNCTIONAL, c
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, system_prompt
 
 SHORT = 2
-"""letters; nothing but the plain word can be looked for"""
+"""letters; shorter secrets can only be found as the plain word"""
 LEAST_SHARED = 3
-"""letters of a word that a secret may not share with a name or the rules"""
+"""minimum length of a word that a secret may not share with a name or the rules"""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -35,23 +35,23 @@ def doubts_about(secret: str) -> Iterator[str]:
     letters = "".join(filter(str.isalnum, plain))
     if (value := value_of(plain)) is not None:
         if value < LONG_NUMBER:
-            yield "is a short number, which stands in prices, dates and years"
+            yield "is a short number, which also occurs in prices, dates and years"
         return
     if len(letters) <= SHORT and letters.isascii():
         yield "is too short to be found spelled out, misspelt or in a code"
     elif is_ambiguous(plain):
-        yield "is a word that people say without meaning a secret: most hits would be uncertain"
+        yield "is a common word, so most hits would be uncertain"
 
 
 def share_a_word(secret: str, text: str) -> bool:
-    """A word of the one stands in the other, as it is or as its plural."""
+    """Whether a word of one occurs in the other, as it is or in the plural."""
     words = {word for word in _WORD.findall(fold(text)) if len(word) >= LEAST_SHARED}
     rare = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and commonness(word) < FUNCTIONAL}
     return any(form in words for word in rare for form in (word, *inflections(word)))
 
 
 def mistaken_for(secret: str, others: Sequence[str], threshold: float) -> int | None:
-    """The first of the others that would be found where the secret is said, or the other way round."""
+    """The first of the others that would be found in place of the secret, or the reverse."""
     from tidepool.engine.studies.secret_game.detectors.fuzzy import SHORTEST, likeness
 
     letters = "".join(_WORD.findall(fold(secret)))
@@ -76,16 +76,16 @@ toboggan trombone ukulele wheelbarrow xylophone zeppelin zucchini
 
 
 def suggest_secret(secret: str, used: Container[str]) -> str:
-    """The same for the same secret, and none that is taken."""
+    """A secret that is not used yet; always the same one for the same secret."""
     start = crc32(secret.encode("utf-8", "surrogatepass")) % len(WORDS)
     turned = WORDS[start:] + WORDS[:start]
     return next((word for word in turned if word not in used), turned[0])
 
 
 MOST_WARNINGS = 20
-"""warnings; of more, how many there are"""
+"""most warnings shown; for the rest, only their number"""
 MOST_COMPARED = 1_000
-"""secrets that are compared with one another"""
+"""how many secrets are compared with one another"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ class PlacedSecret:
     text: str
     place: tuple[str | int, ...]
     owner: str
-    """as a sentence names it"""
+    """its description in a sentence"""
     shown_texts: tuple[str, ...]
-    """what the other side of the talk may be told besides the rules: its instructions"""
+    """what the other side of the conversation may know besides the rules: its instructions"""
 
     @property
     def plain(self) -> str:
@@ -103,7 +103,7 @@ class PlacedSecret:
 
 
 def _secrets(config: ConfigSections) -> list[PlacedSecret]:
-    """Those of the scenarios; the agents' own where there are no scenarios."""
+    """The secrets of the scenarios; the agents' own if there are no scenarios."""
     agents, scenarios = config.agents, settings_of(config).scenarios
     if not scenarios:
         return [
@@ -129,7 +129,7 @@ def _secrets(config: ConfigSections) -> list[PlacedSecret]:
 
 
 def _common_texts(settings: SecretGameSettings) -> Folded:
-    """What the prompts say to everybody: the rules, the messages left, the scene. Not the target, which is told on purpose."""
+    """What the prompts tell all agents: the rules, the messages left, the scene. Excludes the target, which is announced on purpose."""
     rules = rules_of(settings.model_copy(update={"announce_target": False}))
     prompt = system_prompt(Briefing("…", "…", "…", rules, 1, ()))
     left = map(str, range(1, settings.messages_per_interaction + 1))
@@ -142,23 +142,25 @@ def refuse_what_cannot_be_measured(config: ConfigSections) -> None:
     first: dict[str, PlacedSecret] = {}
     for secret in _secrets(config):
         if not any(map(str.isalnum, secret.plain)):
-            _refuse(secret, "has neither letters nor digits, so no message can be searched for it")
+            _refuse(secret, "has neither letters nor digits, so it cannot be found in messages")
         if secret.plain in names:
-            _refuse(secret, "is the name of an agent, which the prompts tell and everybody says")
+            _refuse(secret, "is the name of an agent, which the prompts contain")
         if stands_in(rules, secret.text):
-            _refuse(secret, "stands in the rules of the game, which every agent is told")
+            _refuse(secret, "occurs in the rules of the game, which every agent knows")
         if any(stands_in(Folded.of(text), secret.text) for text in secret.shown_texts):
-            _refuse(secret, "stands in the instructions of somebody who is to learn it")
+            _refuse(secret, "occurs in the instructions of an agent that has to obtain it")
         if not settings.scenarios and first.setdefault(secret.plain, secret) is not secret:
-            _refuse(secret, f"is also that {first[secret.plain].owner}: neither could learn it from the other")
+            _refuse(
+                secret, f"is the same as that {first[secret.plain].owner}, so neither could obtain it from the other"
+            )
 
 
 def _refuse(secret: PlacedSecret, why: str) -> None:
-    raise UsageError(f"The secret {secret.text!r} {secret.owner} {why}. Choose another one.", secret.place)
+    raise UsageError(f"The secret {secret.text!r} {secret.owner} {why}. Choose another secret.", secret.place)
 
 
 def warnings_about(config: ConfigSections) -> tuple[str, ...]:
-    """What may go wrong with the secrets, each with a better word."""
+    """Warnings about the secrets, each with a better word."""
     secrets = _secrets(config)
     doubts = {secret: list(_doubts(config, secret)) for secret in dict.fromkeys(secrets)}
     for secret, reason in _mistakable(config, secrets):
@@ -169,22 +171,22 @@ def warnings_about(config: ConfigSections) -> tuple[str, ...]:
     for secret, reasons in list(doubts.items())[:MOST_WARNINGS]:
         proposal = suggest_secret(secret.plain, used)
         used.add(proposal)
-        warnings.append(f"The secret {secret.text!r} {secret.owner} {'; it '.join(reasons)}. Better: {proposal!r}.")
+        warnings.append(f"The secret {secret.text!r} {secret.owner} {'; it '.join(reasons)}. Try {proposal!r}.")
     if len(doubts) > MOST_WARNINGS:
-        warnings.append(f"{len(doubts) - MOST_WARNINGS:,} more secrets are doubtful in such ways.")
+        warnings.append(f"{len(doubts) - MOST_WARNINGS:,} more secrets have similar problems.")
     return tuple(warnings)
 
 
 def _doubts(config: ConfigSections, secret: PlacedSecret) -> Iterator[str]:
     yield from doubts_about(secret.text)
     if names := [agent.name for agent in config.agents if share_a_word(secret.text, agent.name)]:
-        yield f"is part of the name {names[0]!r}, which everybody says"
+        yield f"is part of the name {names[0]!r}, which occurs in conversations"
     elif share_a_word(secret.text, _common_texts(settings_of(config)).text):
-        yield "has a word of the game's own rules"
+        yield "contains a word from the rules of the game"
 
 
 def _mistakable(config: ConfigSections, secrets: Sequence[PlacedSecret]) -> Iterator[tuple[PlacedSecret, str]]:
-    """Secrets that may be taken for one another; of the same talk, where there are scenarios."""
+    """Secrets that may be found in place of each other; with scenarios, only those of the same conversation."""
     settings = settings_of(config)
     threshold = settings.fuzzy_threshold if "fuzzy" in settings.detection else 101.0
     for place, secret in enumerate(secrets[:MOST_COMPARED]):
@@ -192,4 +194,4 @@ def _mistakable(config: ConfigSections, secrets: Sequence[PlacedSecret]) -> Iter
         index = mistaken_for(secret.text, [other.text for other in others], threshold)
         if index is not None:
             other = others[index]
-            yield secret, f"is so much like {other.text!r} {other.owner} that one is found for the other"
+            yield secret, f"is too similar to {other.text!r} {other.owner}, so that one is found in place of the other"

@@ -1,8 +1,8 @@
-"""The outcomes of a batch as columns, and by what its sides hang together.
+"""The outcomes of a batch as columns, and the clusters of its sides.
 
-A row is one side of a finished conversation, as in the view `outcomes`; the two sides of a talk stand together, the opener's
-first. A talk of an agent with itself counts as two interactions of that agent. Intervals are clustered by the talk; by the game where
-memory or kept secrets link its talks; and by the scenario where scenarios repeat.
+A row is one side of a finished conversation, as in the view `outcomes`. The two sides of a conversation are adjacent, the
+opener's first. A conversation of an agent with itself counts as two interactions of that agent. Intervals are clustered by
+conversation; by game, if memory or kept secrets link its conversations; and by scenario, if scenarios repeat.
 """
 
 import json
@@ -21,7 +21,7 @@ from tidepool.storage.queries.conversations import SidePage
 
 _MOST_POINTS = 1e100
 _LARGEST = 2**31 - 1
-"""of a scenario, whatever a damaged file says"""
+"""limit for the number of a scenario, in case the file is damaged"""
 
 
 class SideOutcome(NamedTuple):
@@ -35,7 +35,7 @@ class SideOutcome(NamedTuple):
     obtained: bool
     scenario: int | None = None
     uncertain: bool | None = None
-    """all that was found is an ordinary reading as well"""
+    """all hits also have an ordinary reading"""
     verdict: bool | None = None
     """a judge's"""
     score: float | None = None
@@ -43,7 +43,7 @@ class SideOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Sides:
-    """Each column is a numpy array with one value a side."""
+    """Each column is a numpy array with one value per side."""
 
     talk: Array
     game: Array
@@ -55,16 +55,16 @@ class Sides:
     revealed: Array
     obtained: Array
     score: Array
-    """not a number where it is not known yet"""
+    """NaN if it is not known yet"""
     scenario: Array
     """0 without one"""
     uncertain: Array
     verdict: Array
-    """not a number where there is none"""
+    """NaN without a verdict"""
 
     @classmethod
     def read(cls, pages: Iterable[SidePage]) -> "Sides":
-        """Page by page: a million talks are never there as objects, and of sides that are alike one is read."""
+        """Reads page by page, so a million conversations never exist as objects. Sides that are equal are parsed once."""
         columns = SideColumns()
         for page in pages:
             places = {kind: place for place, kind in enumerate(dict.fromkeys(page.kinds))}
@@ -86,12 +86,12 @@ class Sides:
 
     @cached_property
     def pair(self) -> Array:
-        """both agents, whoever is whose opponent"""
+        """both agents, in either order"""
         return numpy.minimum(self.agent, self.opponent) * len(self.names) + numpy.maximum(self.agent, self.opponent)
 
 
 class SideColumns:
-    """Sides turned into arrays as they come."""
+    """Collects sides into arrays."""
 
     def __init__(self) -> None:
         self._parts: defaultdict[str, list[Array]] = defaultdict(list)
@@ -105,11 +105,11 @@ class SideColumns:
         which: Array | slice = slice(None),
         scores: Sequence[float | None] | None = None,
     ) -> None:
-        """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
+        """Sides by their conversation, the kind of each, and their scores if the kinds do not contain them."""
         data = dict(zip(SideOutcome._fields[1:], zip(*kinds, strict=True), strict=True))
 
         def numbers(name: str) -> Array:
-            return numpy.array(data[name], dtype=float)  # what is absent is not a number
+            return numpy.array(data[name], dtype=float)  # a missing value becomes NaN
 
         known = numbers("score")[which] if scores is None else numpy.array(scores, dtype=float)
         columns = {
@@ -122,16 +122,16 @@ class SideColumns:
             },
             "scenario": numpy.clip(numpy.nan_to_num(numbers("scenario")), 0, _LARGEST).astype("int32")[which],
             "verdict": numbers("verdict")[which],
-            # A stranger's file may hold what is no number of points.
+            # An untrusted file may contain a score that is not a number.
             "score": numpy.where(abs(known) < _MOST_POINTS, known, numpy.nan),
         }
         for name, column in columns.items():
             self._parts[name].append(column)
 
     def of_whole_talks(self) -> Sides:
-        """In a damaged file a talk may lack a side, and does not count."""
+        """Drops conversations with only one side, which occur in a damaged file."""
         if not self._parts:
-            self.add([0], [SideOutcome(0, 0, "", "", False, False, False)[1:]])  # one side alone: no talk
+            self.add([0], [SideOutcome(0, 0, "", "", False, False, False)[1:]])  # a single side is not a conversation
         for parts in self._parts.values():
             parts[:] = [numpy.concatenate(parts)]
         columns = {name: parts[0] for name, parts in self._parts.items()}
@@ -147,7 +147,7 @@ class SideColumns:
 
 
 def _in_order(places: Mapping[Any, int], *columns: Array) -> tuple[tuple[Any, ...], list[Array]]:
-    """The names that these columns hold, in order, and the columns with their places."""
+    """The sorted names of these columns, and the columns with indices into them."""
     held = numpy.zeros(len(places), dtype=bool)
     for column in columns:
         held[column] = True
@@ -181,7 +181,7 @@ class Clustering:
 
     @property
     def nouns(self) -> list[str]:
-        """of the clusters, where they are no talks"""
+        """names of the clusters, if they are not conversations"""
         return ["games"] * self.linked + ["scenarios"] * self.by_scenario
 
     @cached_property
@@ -191,7 +191,7 @@ class Clustering:
         return tuple(ways) or (self.sides.talk,)
 
     def grouped(self, groups: Array, size: int, rows: Array | slice = slice(None)) -> Grouped:
-        """`groups` are of all sides; only `rows` of them count."""
+        """`groups` covers all sides; only those in `rows` count."""
         return Grouped(groups[rows], size, [way[rows] for way in self.ways])
 
     def rates(
@@ -201,7 +201,7 @@ class Clustering:
         return rates_of(grouped.spread(values.astype(float)), bounds, few, likeness)
 
     def likeness(self, values: Array) -> float:
-        """How alike the two sides of a talk are, beyond what their agents have in common: from 0 to 1."""
+        """The correlation of the two sides of a conversation, beyond what their agents have in common: from 0 to 1."""
         values = values.astype(float)
         times = numpy.bincount(self.sides.agent)
         if not len(values):
@@ -213,8 +213,8 @@ class Clustering:
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
 
     def over_the_run(self) -> dict[str, Any] | None:
-        """The share of sides that reveal, by conversations in the order of the plan, or by games that link them. Of scenarios
-        that repeat, each one's own mean is left out; None where one half of the run lacks a scenario of the other."""
+        """The share of sides that reveal, over conversations in the order of the plan, or over games that link them. If scenarios
+        repeat, the mean of each scenario is subtracted. None if one half of the run misses a scenario of the other half."""
         ways, values = self.sides.game if self.linked else self.sides.talk, self.sides.revealed.astype(float)
         if self.by_scenario:
             scenario, late = self.sides.scenario, ways > numpy.median(ways)
@@ -235,9 +235,13 @@ class Clustering:
 
     @property
     def inference(self) -> dict[str, Any]:
-        """What the intervals speak of, and how many independent pieces they rest on."""
+        """What the intervals describe, and the number of independent units."""
         clusters = " and ".join(self.nouns) or "talks"
-        within = "these scenarios" if self.scenarios and not self.by_scenario else f"{clusters} like these"
+        within = (
+            "these scenarios"
+            if self.scenarios and not self.by_scenario
+            else f"{clusters.replace('talks', 'conversations')} like these"
+        )
         return {
             "clusters": clusters,
             "talks": self.talks,
@@ -250,11 +254,11 @@ class Clustering:
     def _note(self) -> str | None:
         if self.linked and self.games == 1:
             return (
-                "one game: no inference beyond it, since its talks hang together by memory or kept secrets. "
-                "Play several games (games = 10 or more) to have intervals."
+                "one game, so there is no inference beyond it: memory or kept secrets link its conversations. "
+                "Run several games (games = 10 or more) to get intervals."
             )
         if self.scenarios == 1:
-            return "one scenario: the intervals speak of it alone; other scenarios may differ."
+            return "one scenario: the intervals describe only this scenario. Other scenarios may differ."
         if self.by_talk:
             return None
         number, noun = min((distinct_number(way), noun) for way, noun in zip(self.ways, self.nouns, strict=True))
@@ -265,7 +269,7 @@ class Clustering:
         return (fewest >= FEWEST_TESTED and of_all) or few_clusters(fewest, of_one) or None
 
     def _fewest_of_pair(self) -> tuple[int, str]:
-        """Clusters of the pair that has fewest: where scenarios go round with the pairs, each pair meets some of them only."""
+        """The clusters of the pair with the fewest. If scenarios rotate with the pairs, each pair meets only some of them."""
         distinct = [numpy.unique(pair_codes(self.sides.pair, way)) // (int(way.max()) + 1) for way in self.ways]
         numbers = (int(numpy.unique(pairs, return_counts=True)[1].min()) for pairs in distinct)
         return min((number, f"{noun} for a pair") for number, noun in zip(numbers, self.nouns, strict=True))

@@ -1,9 +1,10 @@
 """Plays the conversations of a batch, and branches of stored ones.
 
-Two agents take turns, each prompted from its own side; a judge may read the conversation afterwards. An agent that remembers, or
-keeps secrets, begins a round when its conversations of earlier rounds have ended. Nobody else waits. A failed conversation leaves
-neither memory nor secret; going on after it seals it, because later requests would differ had it succeeded. Points of a game are
-computed when its last conversation has ended, and again if a resume completes a failed one.
+Two agents take turns, each with its own prompt. A judge may read the conversation afterwards. An agent that remembers, or
+keeps secrets, begins a round when its conversations of earlier rounds have ended. Other agents do not wait. A failed
+conversation adds neither memory nor secrets. If the batch continues past it, the failure is final, because later requests would
+differ had it succeeded. The points of a game are computed when its last conversation has ended, and again if a resume
+completes a failed one.
 
 A branch rebuilds what its agents held and remembered from the conversations of earlier rounds. It gets no end-of-game points.
 """
@@ -56,14 +57,14 @@ Talk = list[tuple[int, str]]
 class FinishedConversation:
     meeting: PlannedConversation
     talk: Talk
-    """empty where nobody remembers"""
+    """empty if no agent remembers"""
     revealed: tuple[bool, bool]
     """by the opener, by the partner"""
 
 
 @dataclass(slots=True)
 class Knowledge:
-    """What an agent has from its earlier talks of the game."""
+    """What an agent has from its earlier conversations of the game."""
 
     own: str
     """its own secret, folded"""
@@ -71,9 +72,9 @@ class Knowledge:
     held: dict[str, str] = field(default_factory=dict)
     """folded → as its owner writes it, oldest first"""
     read_count: int = 0
-    """how many of the agent's talks these are"""
+    """the number of the agent's conversations included"""
     learned: list[tuple[int, int]] = field(default_factory=list)
-    """how many talks and secrets there were before each of them"""
+    """the number of conversations and secrets before each of them"""
 
     def learn(self, finished: FinishedConversation, agent: str, secrets: Mapping[str, str], *, remembers: bool) -> None:
         meeting = finished.meeting
@@ -86,7 +87,7 @@ class Knowledge:
             self.talks.append(_seen_by(agent, finished))
 
     def before(self, count: int) -> "Knowledge":
-        """As it was when so many of the agent's talks were taken in."""
+        """The knowledge after the agent's first `count` conversations."""
         if count >= self.read_count:
             return self
         talks, held = self.learned[count]
@@ -94,14 +95,14 @@ class Knowledge:
 
 
 def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
-    """The side, or both where it talks to itself."""
+    """The side of the agent, or both if it converses with itself."""
     for side, name in enumerate((meeting.opener, meeting.partner)):
         if name == agent:
             yield side
 
 
 def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
-    """An agent that talked to itself remembers it as the one who opened."""
+    """An agent that conversed with itself remembers the conversation as its opener."""
     side = next(sides_of(finished.meeting, agent))
     partner = (finished.meeting.partner, finished.meeting.opener)[side]
     messages = tuple(Message("assistant" if speaker == side else "user", text) for speaker, text in finished.talk)
@@ -109,18 +110,18 @@ def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
 
 
 class Game:
-    """What agents know from their earlier rounds. Without a run all of those are over."""
+    """What agents know from their earlier rounds. Without a run, all of those are over."""
 
     learns = True
-    """what comes of a talk counts in later ones"""
+    """the result of a conversation counts in later ones"""
 
     def __init__(self, cast: Cast, run: BatchRun | None = None, size: int = 0) -> None:
-        """`size`: how many conversations it has."""
+        """`size`: its number of conversations."""
         self._cast = cast
         self._run = run
         self._left = size
         self._changed = False
-        """a talk was played, not merely replayed: points are to be written"""
+        """a conversation was played, not only replayed, so points must be written"""
         self._meetings: dict[str, list[PlannedConversation]] = {name: [] for name in cast.agents}
         self._ends: dict[int, Latch[FinishedConversation | None]] = {}
         self._finished: list[FinishedConversation] = []
@@ -136,7 +137,7 @@ class Game:
             self._meetings[name].append(meeting)
 
     async def knowledge_of(self, agent: str, meeting: PlannedConversation) -> Knowledge | None:
-        """What the agent brings into this meeting, once its earlier rounds are over; None if nothing ever counts."""
+        """What the agent brings into this meeting, after its earlier rounds are over; None if nothing counts in this study."""
         if not (self._cast.keeps_secrets or self._cast.remembers(agent)):
             return None
         known = self._knowledge[agent]
@@ -144,12 +145,12 @@ class Game:
         while True:
             place = known.read_count
             if place == len(earlier) or earlier[place].round >= meeting.round:
-                # A branch may have asked for a later round before.
+                # A branch may have requested a later round first.
                 return known.before(bisect_left(earlier, meeting.round, key=lambda played: played.round))
             number = earlier[place].sequence_number
             finished = await self._ends[number].wait()
             if known.read_count != place:
-                continue  # another talk of the same round has taken it in meanwhile
+                continue  # another conversation of the same round has added it meanwhile
             known.read_count += 1
             known.learned.append((len(known.talks), len(known.held)))
             if finished is None:
@@ -159,10 +160,10 @@ class Game:
                 known.learn(finished, agent, self._cast.secrets, remembers=self._cast.remembers(agent))
 
     def end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
-        """`finished`: None where the conversation failed."""
+        """`finished`: None if the conversation failed."""
         latch = self._ends.get(meeting.sequence_number)
         if latch is None or latch.is_set:
-            return  # a branch
+            return  # in a branch
         self._left -= 1
         self._changed |= not unit.settled
         if finished is not None:
@@ -191,7 +192,7 @@ async def play(run: BatchRun) -> None:
 
 
 class GameConversations:
-    """Those of a batch, each as a unit."""
+    """The conversations of a batch, each as a unit."""
 
     def __init__(self, run: BatchRun) -> None:
         self._run = run
@@ -201,7 +202,7 @@ class GameConversations:
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
 
     def plans(self) -> Iterator[UnitPlan]:
-        """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
+        """In the order of the schedule, so that no conversation waits for one that has not started."""
         game: Game | None = None
         number = 0
         for a_round in self._schedule.play():
@@ -235,10 +236,10 @@ class Conversation:
     fan_out: FanOut
     meeting: PlannedConversation
     game: Game | None
-    """None where no conversation waits for another"""
+    """None if no conversation waits for another"""
 
     async def play(self, unit: Unit) -> None:
-        """A hundred thousand of these may wait at once: what waits here is only what was said, in one frame."""
+        """A hundred thousand of these may wait at once, so the frame holds only the texts of the messages."""
         texts: list[str] = []
         served: list[str | None] = [None, None]
         try:
@@ -259,7 +260,7 @@ class Conversation:
         if self.cast.judge_model:
             await self.fan_out.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
 
-    # -- the talk ----------------------------------------------------------------------------------------
+    # -- conversation ----------------------------------------------------------------------------------------
 
     async def _start(self, role: Role) -> Start:
         known = await self.game.knowledge_of(role.agent.name, self.meeting) if self.game else None
@@ -269,7 +270,7 @@ class Conversation:
         return held, memory_messages(known.talks, role.partner, opens=role.opens)
 
     def _call(self, role: Role, start: Start, turn: int, texts: list[str]) -> Call:
-        """What one side is asked: its own words are `assistant`, the partner's are `user`."""
+        """The request for one side: its own messages have the role `assistant`, the partner's `user`."""
         agent, (held, before) = role.agent, start
         messages = tuple(
             [Message("user" if (turn - place) % 2 else "assistant", text) for place, text in enumerate(texts, 1)]
@@ -288,7 +289,7 @@ class Conversation:
             **reasoning_of(agent),
         )
 
-    # -- what came of it ---------------------------------------------------------------------------------
+    # -- outcome ---------------------------------------------------------------------------------
 
     def _conclude(self, unit: Unit, talk: Talk, served: Sequence[str | None]) -> None:
         opener, partner = self.cast.roles(self.meeting)
@@ -340,7 +341,7 @@ class Conversation:
     # -- the judge ---------------------------------------------------------------------------------------
 
     async def _ask_judge(self, unit: Unit, side: int, talk: Talk) -> None:
-        """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
+        """The judge reads of "the player" and "the partner", so that names cannot influence it."""
         last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
         step = f"t{last}/judge"
 
@@ -387,7 +388,7 @@ def earlier(
 
 
 def _games_before(cast: Cast, earlier: Sequence[Mapping[str, Any]]) -> dict[int, Game]:
-    """What agents knew when a talk of the past began, by game."""
+    """What agents knew when an earlier conversation began, by game."""
     games: dict[int, Game] = {}
     for talk in earlier:
         meeting = PlannedConversation(talk["number"], talk["game"] or 1, talk["round"] or 1, *talk["participants"])
@@ -415,7 +416,7 @@ class _Stage:
         return Conversation(self.cast, self.fan_out, meeting, game).play
 
     def measured(self, talk: OriginTalk, at: str, texts: Mapping[str, str], result: Any) -> dict[str, float | None]:
-        """A side whose secret was out before the branched turn has nothing left to reveal."""
+        """A side that revealed its secret before the branched turn has no value."""
         before = self._revealed(talk, {one.step: one.text for one in talk.before})
         after = self._revealed(talk, texts)
         speaker = (turn_of(at) - 1) % 2

@@ -1,4 +1,4 @@
-"""The secret game: the running half, with what it will take before anything is called."""
+"""Runs and plans a secret game."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -47,18 +47,18 @@ class SecretGame(Study):
         first: dict[str, int] = {}
         for place, name in enumerate(names):
             if first.setdefault(name, place) != place:
-                message = f"Two agents are called {name!r}. Give each agent a name of its own."
+                message = f"Two agents are called {name!r}. Give each agent a different name."
                 raise UsageError(message, ("agents", place, "name"))
         settings = settings_of(config)
         fewest = 1 if settings.pairing == "ordered" else 2
         if len(names) < fewest:
-            message = f"The secret game needs at least {fewest} agents in [[agents]]; there are {len(names)}."
+            message = f"The secret game needs at least {fewest} agents in [[agents]], but there are {len(names)}."
             raise UsageError(message, ("agents",))
         for place, agent in enumerate(config.agents):
             if not agent.secret.strip() and not settings.scenarios:
                 message = f'The agent {agent.name!r} has no secret. Give it one: secret = "…".'
                 raise UsageError(message, ("agents", place, "secret"))
-        if folder is not None:  # a batch that was frozen before goes on as it began
+        if folder is not None:  # a frozen batch keeps its settings
             refuse_what_cannot_be_measured(config)
         if settings.mode == "targeted":
             _check_target(settings.targeted_secret or "", [agent.secret for agent in config.agents])
@@ -81,7 +81,7 @@ class SecretGame(Study):
         await story.play(run)
 
     def shape(self) -> list[str]:
-        """How many could meet."""
+        """The number of possible pairs."""
         agents = len(self.config.agents)
         if settings_of(self.config).pairing == "ordered":
             return [f"{agents:,} agents: {agents:,}² = {agents**2:,} ordered pairs"]
@@ -102,7 +102,7 @@ def _check_target(target: str, secrets: list[str]) -> None:
     if fold(target).strip() not in {fold(secret).strip() for secret in secrets}:
         near = get_close_matches(target, secrets, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        message = f"secret_game.targeted_secret {target!r} is the secret of no agent.{hint}"
+        message = f"secret_game.targeted_secret {target!r} is not the secret of any agent.{hint}"
         raise UsageError(message, ("secret_game", "targeted_secret"))
 
 
@@ -123,7 +123,7 @@ def _rehearse(cast: Cast, schedule: Schedule, tally: ScheduleTally, sizing: Sizi
 
 
 class _RehearsedGame(Game):
-    """What agents bring from the rounds before, which are not rehearsed. Of the secrets they may hold, half are expected."""
+    """Models what agents bring from earlier rounds, which are not rehearsed. It assumes that they hold half of the possible secrets."""
 
     learns = False
 
@@ -134,7 +134,7 @@ class _RehearsedGame(Game):
         self._tokens = {name: self._conversation_tokens(name) for name in cast.agents if cast.remembers(name)}
         """of one remembered conversation"""
         self.remembered: dict[str, int] = {}
-        """tokens of all that an agent remembers in the conversation under way"""
+        """tokens of all that an agent remembers in the current conversation"""
 
     def _conversation_tokens(self, agent: str) -> int:
         cast, sizing = self._players, self._sizing
@@ -158,11 +158,11 @@ class _RehearsedGame(Game):
         return known
 
     def end(self, *ignored: object) -> None:
-        """Nobody waits for it."""
+        """No conversation waits for it."""
 
 
 def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[PlannedCalls]:
-    """The part that waits for nobody, and the part that is asked round after round."""
+    """The part that waits for no other conversation, and the part that runs round by round."""
     free = round(planned.calls * succession.share_free)
     for calls, rounds in ((free, succession.groups), (planned.calls - free, succession.rounds)):
         if calls:
@@ -177,4 +177,4 @@ def _notes(cast: Cast) -> Iterator[str]:
     if cast.judge_model:
         yield f"A verdict of the judge is expected to have {VERDICT.by(cast.judge_model)} tokens."
     if cast.linked:
-        yield "Rounds of a game follow one another, so a provider batch holds one message position of one round."
+        yield "Rounds of a game run in sequence, so a provider batch contains one message position of one round."

@@ -1,14 +1,14 @@
-"""Who takes part in a simulation, and in which combinations, as a stream that never holds all C(n,k) of them.
+"""Chooses who takes part in each simulation, as a stream that never holds all C(n,k) combinations in memory.
 
 Entities come from the config, a file and the library, and are frozen once. Up to C(n,k) simulations are a seeded sample without
-repetition in which appearances differ by at most one; more are every combination once, then again as numbered replicates. Whole
-passes walk the ranks of all combinations in a seeded order. A sample is drawn in one of three ways:
+repetition, in which appearances differ by at most one. With more simulations, every combination occurs once, then again as a
+numbered replicate. Whole passes visit the ranks of all combinations in a seeded order. A sample is drawn in one of three ways:
 
-- There is plenty of choice: deal the entities like cards, pass after pass, and trade cards within a pass where a hand was dealt
-  before. Every prefix is balanced too, so an interrupted batch is fair.
-- Few combinations exist: draw at random, then trade members until all appear equally often. As long as x appears at least twice
-  more than y, some combination can trade x for y and still be new, so this always ends.
-- More than half of many are wanted: deal those to leave out, and walk the rest.
+- If there are many combinations: deal the entities like cards, pass after pass, and swap cards within a pass if a hand was dealt
+  before. Every prefix is balanced too, so an interrupted batch is balanced.
+- If there are few combinations: draw at random, then swap members until all appear equally often. As long as x appears at least
+  twice more than y, some combination can swap x for y and still be new, so this always ends.
+- If more than half of many combinations are wanted: deal those to leave out, and visit the rest.
 """
 
 from collections import Counter
@@ -36,10 +36,10 @@ _SHUFFLES = 200
 
 
 class Marks:
-    """Which combinations were dealt, in a fixed number of bits.
+    """A set of dealt combinations, in a fixed number of bits.
 
-    With fewer bits than combinations two of them may share one; then a new one is taken for dealt, and the
-    dealer just finds another. It never happens the other way round.
+    With fewer bits than combinations, two of them may share a bit. Then a new combination appears as dealt, and the dealer
+    finds another one. A dealt combination never appears as new.
     """
 
     def __init__(self, bits: int) -> None:
@@ -48,7 +48,7 @@ class Marks:
 
     @classmethod
     def sized_for(cls, total: int, count: int) -> "Marks":
-        """Four bytes a combination at most, however many there are."""
+        """At most four bytes per combination, regardless of their number."""
         return cls(min(total, 32 * count + 1024))
 
     def add(self, members: Members) -> None:
@@ -64,9 +64,9 @@ class Marks:
 
 
 def draw_groups(n: int, k: int, count: int, drawn: Marks, rng: Random) -> Iterator[Members]:
-    """`count` hands of k, none twice, each entity once per pass through the deck.
+    """`count` distinct hands of k, each entity once per pass through the deck.
 
-    A hand may straddle two passes, so appearances never differ by more than one, whether or not k divides n.
+    A hand may span two passes, so appearances never differ by more than one, whether or not k divides n.
     """
     while count:
         decks = min(k // gcd(n, k), -(-count * k // n))
@@ -79,7 +79,7 @@ def draw_groups(n: int, k: int, count: int, drawn: Marks, rng: Random) -> Iterat
 
 
 class _GroupSampler:
-    """A few passes through the deck, cut into hands of k, none of them shown before all of them are new."""
+    """A few passes through the deck, cut into hands of k. Returns the hands only when all of them are new."""
 
     def __init__(self, n: int, k: int, decks: int, drawn: Marks, rng: Random) -> None:
         self._n = n
@@ -96,8 +96,8 @@ class _GroupSampler:
             if all(self._place(number) for number in range(len(self._cards) // self._k)):
                 return [self._group(number) for number in range(len(self._cards) // self._k)]
         raise RunError(
-            f"No further new combinations of {self._k} out of {self._n} entities were found that keep their "
-            "appearances equal. Choose another seed, or fewer simulations."
+            f"No more new combinations of {self._k} out of {self._n} entities with equal appearances were found. "
+            "Choose another seed, or fewer simulations."
         )
 
     def _shuffle(self) -> None:
@@ -121,7 +121,7 @@ class _GroupSampler:
         return True
 
     def _swap(self, number: int) -> bool:
-        """Swap a card with another of the same pass, so that this hand is new and those before it stay so."""
+        """Swaps a card with another of the same pass, so that this hand becomes new and earlier ones stay new."""
         cards = self._cards
         for _ in range(_SWAPS):
             own = self._rng.randrange(number * self._k, number * self._k + self._k)
@@ -143,7 +143,7 @@ class _GroupSampler:
 
 
 def swap_until_balanced(sample: Sequence[Members], n: int, rng: Random) -> list[Members]:
-    """The sample with as few members traded as it takes to make appearances differ by at most one."""
+    """The sample with the fewest swaps that make appearances differ by at most one."""
     chosen = list(sample)
     used = set(chosen)
     seen = Counter(dict.fromkeys(range(n), 0))
@@ -170,7 +170,7 @@ def _find_swap(chosen: list[Members], used: set[Members], often: int, seldom: in
             swapped = tuple(sorted(seldom if member == often else member for member in members))
             if swapped not in used:
                 return place, swapped
-    raise AssertionError("an entity that appears twice more than another can always be traded for it")
+    raise AssertionError("an entity that appears twice more than another can always be swapped for it")
 
 
 # -- combinations as numbers: each k-subset has a rank, so all of them can be walked without being listed -------
@@ -190,7 +190,7 @@ def _stride(total: int, rng: Random) -> int:
 
 
 def rank_of(members: tuple[int, ...]) -> int:
-    """The place of a rising tuple in colexicographic order, the same whatever n is."""
+    """The index of an ascending tuple in colexicographic order, independent of n."""
     return sum(comb(member, place) for place, member in enumerate(members, 1))
 
 
@@ -221,7 +221,7 @@ def _largest(rank: int, place: int) -> int:
 
 _TINY = 1_000
 _FEW = 100_000
-"""of so many combinations a sample may be held"""
+"""a sample of at most this many combinations may be held in memory"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +229,14 @@ class Combination:
     sequence_number: int
     """from 1, in the order of the batch"""
     members: tuple[int, ...]
-    """positions in the list of chosen entities, rising"""
+    """positions in the list of chosen entities, ascending"""
     replicate: int
     """1 when this combination meets for the first time, 2 for the second, …"""
 
 
 def combinations(entities: int, size: int, count: int, seed: int) -> Iterator[Combination]:
     """`count` combinations of `size` out of `entities`."""
-    # Choosing who takes part is choosing who stays away: the smaller side is the easier one to deal.
+    # Choosing participants equals choosing those left out. The smaller group is easier to deal.
     folded = min(size, entities - size)
     total = comb(entities, size)
     number = 0
@@ -274,7 +274,7 @@ def _all_but(n: int, k: int, left_out: int, rng: Random) -> Iterator[tuple[int, 
 @dataclass(frozen=True, slots=True)
 class CastMember:
     id: str
-    """the library's, or its name where it never was in one"""
+    """the library's id, or its name if it was never in a library"""
     entity: Entity
 
     def as_record(self) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def settings_of(config: "ConfigSections") -> "SimulationSettings":
 
 
 def cast_of(config: "ConfigSections") -> list[CastMember]:
-    """All who may meet, in the order of the config."""
+    """All entities that may meet, in the order of the config."""
     return cast_from(config.entities)
 
 
@@ -297,14 +297,14 @@ def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
         seen: set[str] = set()
         for place, member in enumerate(members):
             if member.id in seen:
-                message = f"The batch: the entity id {member.id!r} is there twice. Name each entity once."
+                message = f"The batch lists the entity id {member.id!r} twice. List each entity once."
                 raise UsageError(message, (place,))
             seen.add(member.id)
     return members
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
-    """The config with its context and the entities of its file inside."""
+    """The config with its context and the entities of its file included."""
     settings = settings_of(config)
     records: list[Mapping[str, Any]] = list(config.entities)
     if settings.entity_file:
@@ -321,14 +321,14 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
 def _check(entities: int, size: int) -> None:
     if not entities:
         raise UsageError(
-            "The simulation has no entities: list them under [[entities]], or name an entity_file, or entity_ids of "
+            "The simulation has no entities. List them under [[entities]], or set entity_file, or set entity_ids from "
             "the library (`tidepool entities list`).",
             ("entities",),
         )
     if size > entities:
         have = "1 entity was" if entities == 1 else f"{entities} entities were"
         raise UsageError(
-            f"interaction_size is {size}, but only {have} chosen: add entities or make it smaller.",
+            f"interaction_size is {size}, but only {have} chosen. Add entities or lower interaction_size.",
             ("simulation", "interaction_size"),
         )
 
@@ -340,7 +340,7 @@ def _context(settings: "SimulationSettings", folder: Path | None) -> str:
         with located("simulation", "context_file"):
             context = read_text(path)
     if not context.strip():
-        message = "simulation.context is empty: say what situation the entities are in, or name a context_file."
+        message = "simulation.context is empty. Describe the situation of the entities, or set context_file."
         raise UsageError(message, ("simulation", "context"))
     return context.strip()
 

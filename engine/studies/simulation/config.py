@@ -29,7 +29,7 @@ class Judge(Section):
     @classmethod
     def _rising(cls, scale: list[float]) -> list[float]:
         if len(scale) != 2 or not -1e6 < scale[0] < scale[1] < 1e6:
-            raise ValueError("give it as [lowest, highest], such as [1, 5]")
+            raise ValueError("must be [lowest, highest], such as [1, 5]")
         return scale
 
 
@@ -38,9 +38,9 @@ class SimulationSettings(Section):
     """what the entities are in; answered by a monologue where there is one"""
     context_file: str | None = Field(default=None, examples=["context.txt"], max_length=ceilings.ADDRESS)
     """a text file with the context; taken in when the batch starts"""
-    interaction_size: Times = Field(default=2, title="People in a talk")
+    interaction_size: Times = Field(default=2, title="Group size")
     """1 solo, 2 dyadic, 3+ group"""
-    num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Talks")
+    num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Conversations")
     """how many; beyond C(n,k) combinations are repeated as replicates"""
     n_turns: Times = Field(default=1, title="Turns")
     """a turn is one message by each entity"""
@@ -67,7 +67,7 @@ class SimulationSettings(Section):
     entity_ids: list[Word] = Field(default_factory=list, examples=[["hypatia", "darwin"]], max_length=ceilings.ENTITIES)
     """entities of the file's library"""
     entity_file: str | None = Field(
-        default=None, examples=["people.csv"], max_length=ceilings.ADDRESS, title="File of people"
+        default=None, examples=["people.csv"], max_length=ceilings.ADDRESS, title="Entity file"
     )
     """a JSON, TOML or CSV file of entities"""
     judge: Judge | None = Field(
@@ -79,20 +79,20 @@ class SimulationSettings(Section):
     @model_validator(mode="after")
     def _one_context(self) -> Self:
         if self.context_file and self.context:
-            raise WrongValue("give context or context_file, not both", "context_file")
+            raise WrongValue("set context or context_file, not both", "context_file")
         return self
 
     @model_validator(mode="after")
     def _not_too_long(self) -> Self:
         messages = self.interaction_size * self.n_turns * self.simulation_rounds
         if messages > ceilings.WAVES:
-            message = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages of each simulation"
-            raise WrongValue(f"{message}, and {ceilings.WAVES:,} are the most", "n_turns")
+            message = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages per simulation"
+            raise WrongValue(f"{message}, but at most {ceilings.WAVES:,} are allowed", "n_turns")
         return self
 
 
 class Simulation(SimulationSettings, Study):
-    """Talks of described people, built in code.
+    """Conversations of described people, built in code.
 
     Simulation(entities=[Entity("Ada"), …], context="A panel on climate policy", num_simulations=20)
     """
@@ -100,7 +100,7 @@ class Simulation(SimulationSettings, Study):
     settings_type = SimulationSettings
 
     kind: Literal["simulation"] = "simulation"
-    """always that"""
+    """always this kind"""
     entities: Sequence[Entity] = ()
     """who takes part"""
 

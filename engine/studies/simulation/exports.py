@@ -1,4 +1,4 @@
-"""A batch of simulations as tables: a simulation a row, and where a judge listened, a rating a row."""
+"""Exports a batch of simulations as tables: one row per simulation, and with a judge one row per rating."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ COLUMNS = (
     "Status",
 )
 BEHIND = ("Error", "Replicate", "Ratings", "Attributes")
-"""columns behind those that were first; the last two are JSON lists in the order of the entities"""
+"""columns after the original ones; the last two are JSON lists in the order of the entities"""
 WHOLE = ("Sequence Number", "Replicate")
 """columns of whole numbers"""
 RATING_COLUMNS: dict[str, ColumnType] = {
@@ -60,19 +60,19 @@ def export_csv(order: ExportRequest) -> list[Path]:
 
 
 def _target(order: ExportRequest) -> Path:
-    """What -o says where that is a CSV file; else a file in the folder it names, as with the other kinds."""
+    """The path of -o if that is a CSV file; else a file in the folder that it names, as for the other kinds."""
     if order.target is None or order.target.suffix.lower() == ".csv":
         return order.file(".csv")
     return order.target / "simulations.csv"
 
 
 def _ratings_path(path: Path) -> Path:
-    """Where the ratings go."""
+    """The path of the ratings."""
     return path.with_name("ratings.csv" if path.name == "simulations.csv" else f"{path.stem}-ratings{path.suffix}")
 
 
 def _cells(row: Iterable[Any]) -> list[Any]:
-    """As files of entities are written: true and false."""
+    """Writes true and false as in files of entities."""
     return [str(cell).lower() if isinstance(cell, bool) else cell for cell in row]
 
 
@@ -88,7 +88,7 @@ def export_parquet(order: ExportRequest) -> list[Path]:
 
 
 def tables_of(order: ExportRequest) -> list[ExportTable]:
-    """The simulations; and their ratings, where a judge was asked for them."""
+    """The simulations, and their ratings if there is a judge."""
     config = load_frozen(order.batch["config"])
     attributes = {member.id: member.entity.attributes for member in cast_of(config)}
     columns: dict[str, ColumnType] = {name: "integer" if name in WHOLE else "text" for name in (*COLUMNS, *BEHIND)}
@@ -142,7 +142,7 @@ def _ratings(order: ExportRequest, attributes: Attributes, names: Sequence[str])
 
 
 def _type(values: Sequence[Attribute]) -> ColumnType:
-    """What holds all values of an attribute."""
+    """The column type for all values of an attribute."""
     kinds: tuple[tuple[ColumnType, Callable[[Attribute], bool]], ...] = (
         ("boolean", lambda value: isinstance(value, bool)),
         ("integer", lambda value: isinstance(value, int) and not isinstance(value, bool)),
@@ -152,21 +152,21 @@ def _type(values: Sequence[Attribute]) -> ColumnType:
 
 
 def entity_ids(details: Mapping[str, Any]) -> list[str]:
-    """In the order in which they speak; a stranger's file may hold anything there."""
+    """In speaking order; an untrusted file may contain anything there."""
     stored = details.get("entity_ids")
     return [str(entity_id) for entity_id in stored] if isinstance(stored, list) else []
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names in one cell, parted by semicolons. One that holds a semicolon, or begins with a quote, stands in quotes, as CSV
-    writes it: `next(csv.reader([cell], delimiter=";", skipinitialspace=True))` has the names again."""
+    """Names in one cell, separated by semicolons. A name that contains a semicolon, or begins with a quote, is quoted as in CSV:
+    `next(csv.reader([cell], delimiter=";", skipinitialspace=True))` returns the names."""
     return "; ".join(
         '"' + name.replace('"', '""') + '"' if ";" in name or name.startswith('"') else name for name in names
     )
 
 
 def simulation_id(batch_id: str, sequence_number: int) -> str:
-    """The same in every file the batch is in."""
+    """The same in every file that contains the batch."""
     return f"{batch_id}-{sequence_number}"
 
 

@@ -1,9 +1,9 @@
-"""The measures of a simulation by entity, and how they go with the attributes of entities.
+"""The measures of a simulation by entity, and their relation to the attributes of entities.
 
-Only completed simulations are measured; the others are counted as missing. Simulations are kept as columns, one row for each entity
-of each. The entity is what is sampled: intervals leave out each entity in turn, with all its conversations. Tests compare entities'
-own means: Spearman's correlation for numbers, Kruskal and Wallis's test for groups, with Holm's correction over all attributes and
-measures. Below ten entities that have both the mean and the attribute there is no test.
+Only completed simulations are measured; the others count as missing. Simulations are stored as columns, with one row for each
+entity of each. Entities are the sampling units: intervals leave out each entity in turn, with all its conversations. Tests compare
+entities' own means: Spearman's correlation for numbers, the Kruskal–Wallis test for groups, with Holm's correction over all
+attributes and measures. With fewer than ten entities that have both the mean and the attribute, there is no test.
 """
 
 import math
@@ -23,11 +23,11 @@ from tidepool.storage.queries.units import SpokenPage
 RATING = "rating"
 MEASURES = ("words", RATING)
 ENTITIES_FOR_AN_INTERVAL = 3
-"""an interval over two entities covers nearly everything"""
+"""an interval over two entities covers almost everything"""
 FEW_NUMBERS = 5
-"""so many different numbers are groups of their own; more are cut into three"""
+"""up to this many different numbers form their own groups; more are divided into three"""
 MOST_GROUPS = 12
-"""texts of more kinds are no groups"""
+"""texts with more different values do not form groups"""
 UNBOUNDED = (-math.inf, math.inf)
 COUNTS = ("simulations", "completed", "failed", "messages", "words")
 
@@ -36,15 +36,15 @@ Mean = dict[str, Any]
 
 
 class SpeechTally:
-    """Who talked with whom, and what each came to there: one row for each entity of each completed simulation."""
+    """Who met whom, and the values of each participant: one row for each entity of each completed simulation."""
 
     def __init__(self) -> None:
         self.types: dict[str, dict[str, int]] = {}
         """by interaction type: `COUNTS`"""
         self.unsplit = 0
-        """messages of no entity: narrated rounds in which no name was found"""
+        """messages without an entity: narrated rounds in which no name was found"""
         self.places: dict[str, int] = {}
-        """of each entity that was seen, its number"""
+        """the number of each entity seen so far"""
         self.unrated: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         """failed simulations of each entity"""
@@ -53,7 +53,7 @@ class SpeechTally:
         self._parts: defaultdict[str, list[Array]] = defaultdict(list)
 
     def take(self, page: SpokenPage) -> None:
-        """Simulations that follow one another, completed or not."""
+        """Adds consecutive simulations, completed or not."""
         for (kind, status), times in Counter(zip(page.kinds, page.statuses, strict=True)).items():
             counts = self.types.setdefault(kind, dict.fromkeys(COUNTS, 0))
             counts["simulations"] += times
@@ -103,11 +103,11 @@ class SpeechTally:
 
     @property
     def combinations_met(self) -> int:
-        """different ones, in simulations that completed"""
+        """the number of different combinations in completed simulations"""
         return len(numpy.unique(self._column("combination")))
 
     def known(self, measure: str) -> tuple[Array, Array, Array]:
-        """Entity, talk and value of the rows that have one."""
+        """Entity, conversation and value of the rows that have a value."""
         values = self._column(measure)
         known = ~numpy.isnan(values)
         return self._column("entity")[known], self._column("talk")[known], values[known]
@@ -118,7 +118,7 @@ class SpeechTally:
         return dict(zip(self.places, counts, strict=True))
 
     def means(self, measure: str, without: str | None = None) -> dict[str, float]:
-        """The entities' own means, of those that have values; without all talks of one entity."""
+        """The entities' own means, if they have values; `without` excludes all conversations of one entity."""
         entity, talk, values = self.known(measure)
         if without is not None:
             gone = numpy.zeros(self.number, dtype=bool)
@@ -129,7 +129,7 @@ class SpeechTally:
         return {name: float(sums[place] / times[place]) for name, place in self.places.items() if times[place]}
 
     def own_means(self, measure: str, scale: Interval) -> dict[str, Mean]:
-        """With intervals over the combinations that an entity was in: those that met again are no new ones."""
+        """With intervals over the combinations of an entity: a combination that meets again is not a new one."""
         entity, talk, values = self.known(measure)
         different, combination = numpy.unique(self._column("combination"), return_inverse=True)
         cells, cell = numbered(entity.astype(int) * max(1, len(different)) + combination[talk])
@@ -144,9 +144,9 @@ class SpeechTally:
         return found
 
     def group_means(self, measure: str, groups: Sequence[Collection[str]], scale: Interval) -> list[Mean | None]:
-        """The mean over all talks of each group's entities, with intervals over entities, each left out with all its talks.
+        """The mean over all conversations of each group's entities. Intervals leave out each entity with all its conversations.
 
-        Nobody is in two groups. None: without a value.
+        No entity is in two groups. None: without a value.
         """
         group = numpy.full(len(self.places), -1)
         for place, members in enumerate(groups):
@@ -170,7 +170,7 @@ class SpeechTally:
         return means
 
     def over_the_run(self, scale: Interval) -> dict[str, Any] | None:
-        """Mean ratings of conversations, each entity's own mean left out, in the order of the plan."""
+        """Mean ratings of conversations, minus each entity's own mean, in the order of the plan."""
         entity, talk, values = self.known(RATING)
         if not len(values):
             return None
@@ -202,7 +202,7 @@ Groups = dict[str, list[str]]
 def compare_by_attribute(
     entities: Sequence[Entity], tally: SpeechTally, scale: Interval = UNBOUNDED
 ) -> dict[str, dict[str, Any]]:
-    """Every attribute in which the entities that took part differ; `scale` is that of the ratings."""
+    """Compares every attribute that differs between the participating entities; `scale` is that of the ratings."""
     present = [entity for entity in entities if entity.name in tally.places]
     values = {
         name: {entity.name: entity.attributes[name] for entity in present if name in entity.attributes}
@@ -238,14 +238,14 @@ def is_numeric(values: Mapping[str, Attribute]) -> bool:
 
 
 def grouped(values: Mapping[str, Any]) -> Groups | None:
-    """Entities by value: numbers in order and cut into three where they are many; None where nothing differs."""
+    """Entities by value. Many different numbers are divided into three groups. None if the values do not differ."""
     numeric = is_numeric(values)
     distinct = sorted(set(values.values()) if numeric else {in_words(value) for value in values.values()})
     if len(distinct) < 2 or (not numeric and len(distinct) > MOST_GROUPS):
         return None
     if numeric and len(distinct) > FEW_NUMBERS:
         return _thirds(values)
-    labels = {value: in_words(value) for value in distinct}  # 0 and -0 are one number, written in two ways
+    labels = {value: in_words(value) for value in distinct}  # 0 and -0 are the same number
     groups: Groups = {label: [] for label in labels.values()}
     for name, value in values.items():
         groups[labels[value] if numeric else in_words(value)].append(name)
@@ -253,7 +253,7 @@ def grouped(values: Mapping[str, Any]) -> Groups | None:
 
 
 def _thirds(values: Mapping[str, Any]) -> Groups:
-    """Three groups of about equally many entities; equal values stay together."""
+    """Three groups of about equal size; equal values stay together."""
     ordered = sorted(values.values())
     edges = [ordered[len(ordered) * third // 3] for third in (1, 2)]
     groups: list[list[str]] = [[], [], []]
@@ -273,7 +273,7 @@ Test = tuple[float | None, float]
 def _tests(
     means: Mapping[str, Mapping[str, float]], attributes: Mapping[str, Groups], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[tuple[str, str], dict[str, Any]]:
-    """By measure and attribute: whether entities' means go with it, with Holm's correction over all of them."""
+    """By measure and attribute: the relation of entities' means to it, with Holm's correction over all of them."""
     tested: dict[tuple[str, str], Test] = {}
     for (measure, own), (attribute, groups) in product(means.items(), attributes.items()):
         if test := _test(own, groups, values[attribute]):

@@ -1,8 +1,9 @@
-"""What entities, narrators, judges and biographers are asked, and how their replies are read.
+"""The prompts of entities, narrators, judges and biographers, and the parsing of their replies.
 
-Nothing of one entity's description, attributes or thoughts is in another's prompt: they know each other by name and by what is said.
-Replies are read as character offsets, since a reply is stored once, as it came. Models are sloppy with tags, so names are found with
-markup around them, in other capitals, shortened to a unique first name, with a remark in brackets, or with another script's colon.
+No entity's description, attributes or thoughts appear in another's prompt: entities know each other only by name and by what is
+said. Replies are parsed into character offsets, since a reply is stored once, unchanged. Models are inexact with tags. So names are
+also found with markup around them, in other capitals, shortened to a unique first name, with a remark in brackets, or with
+another script's colon.
 """
 
 import re
@@ -38,7 +39,7 @@ def join_lines(lines: Iterable[SpokenLine]) -> str:
 
 
 def transcript(lines: Iterable[SpokenLine]) -> str:
-    """The same without thoughts: what a listener in the room could write down."""
+    """The same without thoughts, as a listener hears it."""
     return "\n\n".join(line.as_heard() for line in lines)
 
 
@@ -49,7 +50,7 @@ _UNCLOSED_THOUGHT = re.compile(r"\*{1,2}(?!\*)([^*]+?)(?=\n\s*\n|\Z)")
 _BEFORE_NAME = re.compile(r"[ \t>#\-\"“]{0,8}(?:[0-9]{1,3}[.)][ \t]*)?(?P<opened>[*_]{1,3})?")
 _AFTER_NAME = re.compile(r"(?P<closed>[*_]{1,3})?(?:[ \t]{0,3}[(\[][^()\[\]\n]{0,80}[)\]])?[*_]{0,3}[ \t]{0,3}[:：]")
 _LINE = re.compile(r"^(?=.*[:：])", re.MULTILINE)
-"""where a line begins that can hold a tag"""
+"""matches the start of a line that can hold a tag"""
 
 
 class Span(NamedTuple):
@@ -71,7 +72,7 @@ class Speech:
 
 
 def split_scene(scene: str, names: Sequence[str], thoughts: bool = False) -> list[Speech]:
-    """The messages of a narrated scene in order. Text before the first tag is nobody's and left out."""
+    """The messages of a narrated scene in order. Text before the first tag belongs to no speaker and is left out."""
     tags = list(_tags(scene, tuple(names)))
     ends = [*(tag.start for tag in tags), len(scene)][1:]
     speeches = [_speech(scene, tag.speaker, tag.end, end, thoughts) for tag, end in zip(tags, ends, strict=True)]
@@ -81,8 +82,8 @@ def split_scene(scene: str, names: Sequence[str], thoughts: bool = False) -> lis
 def split_reply(reply: str, speaker: str, others: Sequence[str], thoughts: bool = False) -> Speech:
     """One entity's own message: without a tag before it, cut where it begins to speak for another.
 
-    Another's name before the first word is an address ("Bob: I think …") and stays; where the entity's own tag comes
-    later, it first repeated what it had heard.
+    Another's name before the first word is an address ("Bob: I think …") and stays. If the entity's own tag comes later, the
+    text before it repeats earlier messages and is removed.
     """
     tags = list(_tags(reply, (speaker, *others)))
     own = next((tag for tag in tags if tag.speaker == speaker), None)
@@ -93,7 +94,7 @@ def split_reply(reply: str, speaker: str, others: Sequence[str], thoughts: bool 
 
 
 def without_thoughts(text: str) -> str:
-    """What the others hear: asides of three words or more are thoughts, shorter ones are stress."""
+    """What the others hear: asides of three words or more are thoughts, shorter ones are emphasis."""
     return _ASIDE.sub(lambda aside: aside[0] if len(aside[1].split()) < 3 else "", text).strip()
 
 
@@ -123,7 +124,7 @@ class _Tag(NamedTuple):
 
 
 def _tags(text: str, names: tuple[str, ...]) -> Iterator[_Tag]:
-    """The tags at the starts of lines. By hand: a pattern of the names would cost more to build than to use."""
+    """The tags at the starts of lines. Not a pattern, since building one from the names costs more than it saves."""
     forms = _forms(names)
     for line in _LINE.finditer(text):
         if tag := _tag_at(text, line.start(), forms):
@@ -134,14 +135,14 @@ def _tag_at(text: str, start: int, forms: "Sequence[tuple[str, int, str]]") -> _
     before = _BEFORE_NAME.match(text, start)
     assert before is not None
     opened = before["opened"] or ""
-    # A name may itself begin with what is taken for markup.
+    # A name may itself begin with characters of markup.
     for place, markup in dict.fromkeys(((before.end(), opened), (before.end() - len(opened), ""), (start, ""))):
         for folded, length, speaker in forms:
             if text[place : place + length].casefold() != folded:
                 continue
             after = _AFTER_NAME.match(text, place + length)
             if after is not None:
-                # **Ada:** closes behind the colon, but Ada:*hm* opens a thought there
+                # **Ada:** closes after the colon, but Ada:*hm* opens a thought there
                 closes = markup and not after["closed"] and text.startswith(markup, after.end())
                 return _Tag(start, after.end() + (len(markup) if closes else 0), speaker)
     return None
@@ -149,7 +150,7 @@ def _tag_at(text: str, start: int, forms: "Sequence[tuple[str, int, str]]") -> _
 
 @lru_cache(maxsize=4096)
 def _forms(names: tuple[str, ...]) -> tuple[tuple[str, int, str], ...]:
-    """Every way of writing a name, folded, with its length and who is meant; the longest first."""
+    """Every way of writing a name, folded, with its length and the entity; the longest first."""
     firsts = [name.split()[0] for name in names]
     written = {name: name for name in names}
     for name, first in zip(names, firsts, strict=True):
@@ -169,7 +170,7 @@ class ScenePrompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all simulations of a batch share."""
+    """The settings that all simulations of a batch share."""
 
     context: str
     language: str = "English"
@@ -189,7 +190,7 @@ EMPTY_TEXT = "(silence)"
 
 
 def enact(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[SpokenLine]) -> ScenePrompt:
-    """The entity's next message, seen from its own side. Without partners it is a monologue."""
+    """The entity's next message, from its own view. Without partners it is a monologue."""
     return ScenePrompt(enacted_system(entity, partners, setting), enacted_messages(entity.name, talk, setting.thoughts))
 
 
@@ -219,13 +220,13 @@ def _company(partners: Sequence[str]) -> str:
 
 
 def enacted_messages(speaker: str, talk: Sequence[SpokenLine], thoughts: bool = False) -> tuple[Message, ...]:
-    """The talk from one side: own lines as assistant, all that was heard in between as one user message."""
+    """The conversation from one side: own lines as assistant, all lines in between as one user message."""
     messages: list[Message] = []
     lines: list[str] = [OPENING] if not talk or talk[0].speaker == speaker else []
     for line in talk:
         if line.speaker == speaker:
             messages.append(Message("user", "\n\n".join(lines) or GO_ON))
-            # A reply of thoughts alone is a silence: providers refuse empty messages.
+            # A reply with only thoughts is a silence: providers refuse empty messages.
             own_text = f"*{line.thought}* {line.text}" if line.thought else line.text or EMPTY_TEXT
             messages.append(Message("assistant", own_text))
             lines = []
@@ -271,7 +272,7 @@ def _order(cast: Sequence[Entity], n_turns: int) -> str:
 
 
 def judgement(question: str, scale: tuple[float, float], context: str, speaker: str, transcript: str) -> ScenePrompt:
-    """A judge sees what was said, never attributes or thoughts, so that they cannot colour the verdict."""
+    """A judge sees the transcript, but no attributes or thoughts, so that they cannot influence its verdict."""
     low, high = (in_words(end) for end in scale)
     material = transcript.replace("</transcript", "< /transcript")
     whole = "The rating is a whole number.\n" if levels_of(scale) else ""
@@ -283,7 +284,7 @@ def judgement(question: str, scale: tuple[float, float], context: str, speaker: 
 
 
 def written_text(entity: Entity, task: str) -> ScenePrompt:
-    """A text dimension written by a model."""
+    """A text dimension that a model writes."""
     request = "\n".join((*portrait(f"Character {entity.name}", entity), task))
     return ScenePrompt(BIOGRAPHER, (Message("user", request),))
 

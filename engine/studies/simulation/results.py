@@ -1,7 +1,7 @@
-"""Entity simulations: the reading half.
+"""The results of entity simulations.
 
-Batches in which the same combinations met are compared conversation by conversation, others by the mean rating of each entity
-that both rated. Batches of other entities, or without a judge, are only set side by side.
+Batches with the same combinations are compared conversation by conversation, others by the mean rating of each entity that both
+rated. Batches with different entities, or without a judge, are only shown side by side.
 """
 
 import sqlite3
@@ -36,12 +36,12 @@ class SimulationResults(Results):
         if not judge:
             return []
         low, high = judge.get("scale") or UNBOUNDED
-        whole = Outcome(name=RATING, words="judge's rating, mean of a talk", bounds=(low, high), digits=2)
+        whole = Outcome(name=RATING, words="judge's rating, mean of a conversation", bounds=(low, high), digits=2)
         names = [str(entity["name"]) for entity in sections.get("entities", ())]
         return [whole, *(_of_entity(name, (low, high)) for name in names)]
 
     def branch_measures(self, sections: Sections) -> list[Outcome]:
-        """Of whoever speaks at the branched message, and of the others."""
+        """The rating of the entity that speaks at the branched message, and of the others."""
         if not self.measures(sections):
             return []
         settings = sections["simulation"]
@@ -91,7 +91,7 @@ class SimulationResults(Results):
         return report.figures(statistics)
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-        """By conversations where the same combinations met, as in designs; else by the entities' own means."""
+        """By conversations if the same combinations met, as in designs; else by the entities' own means."""
         sections = [StoredConfig(batch["config"]).sections for batch in batches]
         if not (measures := self.measures(sections[0])):
             return []
@@ -154,7 +154,7 @@ def _rating_difference(rating: Outcome, first: Rated, second: Rated) -> dict[str
 
 
 def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:
-    """None where fewer than two entities were rated in both."""
+    """None if fewer than two entities were rated in both."""
     means = [batch.means(RATING) for batch in (first, second)]
     both = means[0].keys() & means[1].keys()
     if len(both) < 2:
@@ -170,6 +170,6 @@ def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:
         "entities": len(both),
         **jackknife(difference, without, len(both)).as_json(),
         "estimand": SPEAKS_OF["entities"],
-        "method": "jackknife over entities, each left out with all its talks",
+        "method": "jackknife over entities, each left out with all its conversations",
         "note": few_clusters(len(both), "entities"),
     }

@@ -1,6 +1,6 @@
 """Plays the simulations of a batch, enacted or narrated, with their judges; and branches of enacted ones.
 
-In an enacted simulation each entity speaks by its own call. A narrated scene is one call, so it has no turn to branch from.
+In an enacted simulation each entity speaks by its own request. A narrated scene is one request, so it has no turn to branch from.
 """
 
 import json
@@ -40,11 +40,11 @@ from tidepool.storage.states import FinishReason
 
 JUDGE_TOKENS = 200
 SCENE = "(scene)"
-"""the speaker of a narrated round in which no name could be found"""
+"""the speaker of a narrated round in which no name was found"""
 
 
 class Stage:
-    """The simulations of a batch, and what all of them share."""
+    """The simulations of a batch, and their shared settings."""
 
     def __init__(self, config: FrozenConfig, fan_out: FanOut) -> None:
         self.settings = settings_of(config)
@@ -59,7 +59,7 @@ class Stage:
         self._seed = config.batch.seed
 
     def conversations(self, count: int) -> "Iterator[tuple[int, EntityConversation]]":
-        """With their sequence numbers. A batch of fewer simulations draws others."""
+        """With their sequence numbers. A batch with fewer simulations draws different ones."""
         for combination in combinations(len(self.cast), self.settings.interaction_size, count, self._seed):
             members = [self.cast[place] for place in combination.members]
             if self.settings.speaking_order == "shuffled":
@@ -80,7 +80,7 @@ class Stage:
             return self._from_details(talk.details).play
         except (KeyError, TypeError):
             raise FileError(
-                f"Who took part in conversation {talk.number} is not known: its file was changed."
+                f"The participants of conversation {talk.number} cannot be read: the file was changed."
             ) from None
 
     def measured(self, talk: OriginTalk, at: str, texts: Mapping[str, str], result: Any) -> dict[str, float | None]:
@@ -106,7 +106,7 @@ class EntityConversation:
 
     @property
     def details(self) -> str:
-        """What the file keeps of it beside the names."""
+        """What the file stores of it besides the names."""
         ids = [member.id for member in self.cast]
         return json.dumps({"entity_ids": ids, "replicate": self.replicate}, ensure_ascii=False)
 
@@ -143,7 +143,7 @@ class EntityConversation:
         return self._call(f"t{turn}.{place}", wave, prompt, speaker=entity.name, turn=turn)
 
     def _call(self, step: str, wave: int, prompt: ScenePrompt, **more: Any) -> Call:
-        """As the entities' model is asked, but for what `more` says."""
+        """A call to the entities' model, with the changes in `more`."""
         settings = self.stage.settings
         defaults = {"model": self.stage.model, "temperature": settings.temperature, "max_tokens": settings.max_tokens}
         options: dict[str, Any] = {**defaults, **reasoning_of(settings), **more}
@@ -205,7 +205,7 @@ class EntityConversation:
 
 
 def read_scene(scene: str, names: Sequence[str], thoughts: bool) -> list[Speech]:
-    """A round by speaker. Where no name is found it is the only entity's own, or nobody's: no word is lost."""
+    """A round by speaker. Without a name, the text belongs to the only entity, or to none, so that no text is lost."""
     if speeches := split_scene(scene, names, thoughts):
         return speeches
     if len(names) == 1:
@@ -214,7 +214,7 @@ def read_scene(scene: str, names: Sequence[str], thoughts: bool) -> list[Speech]
 
 
 def _turns_of(speeches: Sequence[Speech], number: int, n_turns: int) -> Iterator[int]:
-    """A speaker's first message of a round is in its first turn, and so on; more than asked for are in the last."""
+    """A speaker's first message of a round is in its first turn, and so on. Extra messages are in the last turn."""
     counts: dict[str, int] = {}
     for speech in speeches:
         counts[speech.speaker] = counts.get(speech.speaker, 0) + 1
@@ -244,7 +244,7 @@ def steps(config: FrozenConfig) -> list[str]:
     settings = settings_of(config)
     if settings.style != "enacted":
         raise UsageError(
-            "The scenes of a narrated simulation are written by one call each: there is no turn to draw again. Branch a batch "
+            "Each scene of a narrated simulation is one request, so there is no turn to resample. Branch a batch "
             'with style = "enacted".'
         )
     turns = range(1, settings.n_turns * settings.simulation_rounds + 1)
@@ -254,7 +254,7 @@ def steps(config: FrozenConfig) -> list[str]:
 def earlier(
     connection: sqlite3.Connection, batch_number: int, config: FrozenConfig, talks: Sequence[TalkRow]
 ) -> list[dict[str, Any]]:
-    """No simulation knows of another."""
+    """Simulations do not remember each other."""
     return []
 
 

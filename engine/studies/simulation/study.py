@@ -1,4 +1,4 @@
-"""Entity simulations: the running half, with what it will take before anything is called."""
+"""Runs and plans entity simulations."""
 
 from dataclasses import replace
 from heapq import nlargest
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tidepool.engine.runtime.stop_rules import StopTarget
 
 MESSAGE, THOUGHTFUL = UsualTokens(60, 36), UsualTokens(90, 48)
-"""a message usually has, without and with a private thought"""
+"""usual lengths of a message, without and with a private thought"""
 RATING = UsualTokens(60, 13)
 NAME_TOKENS = 4
-"""of a name before what is said in a scene"""
+"""tokens of a name before a message in a scene"""
 
 
 class Simulation(Study):
@@ -51,7 +51,7 @@ class Simulation(Study):
         await play_all(run, Stage(run.config, run))
 
     def shape(self) -> list[str]:
-        """How many could meet, and how many do."""
+        """The number of possible combinations, and of those that run."""
         settings = settings_of(self.config)
         entities, size, wanted = len(self.config.entities), settings.interaction_size, settings.num_simulations
         possible = comb(entities, size)
@@ -67,7 +67,7 @@ class Simulation(Study):
         own = PlannedValues(settings.num_simulations * size / len(names))
         whole = PlannedValues(settings.num_simulations, size)
         return PlannedBatch(
-            counted="talks",
+            counted="conversations",
             outcomes={RATING: whole, **{f"{RATING} of {name}": own for name in names}},
             sizes={"simulation.num_simulations": settings.num_simulations},
             entities=len(names),
@@ -75,8 +75,8 @@ class Simulation(Study):
 
     def stop_target(self) -> "StopTarget":
         raise UsageError(
-            "[stop] is for secret_game: simulations share their entities, so their ratings are no independent draws, and a rule "
-            "that looks at them would stop too early. Plan the number with `tidepool plan --detect`.",
+            "[stop] is for secret_game. Simulations share their entities, so their ratings are not independent, and a stop rule "
+            "would stop too early. Plan the number of simulations with `tidepool plan --detect`.",
             ("stop",),
         )
 
@@ -98,7 +98,7 @@ def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:
         return RATING if call.form else scene if call.turn is None else message
 
     def text(call: Call, reply: str) -> str:
-        """Others do not hear its thought."""
+        """Later requests do not contain its thought."""
         spoken = min(len(reply), 4 * MESSAGE.by(call.model))
         thoughtful = stage.settings.thoughts and call.turn is not None and not sizing.worst
         return f"*{reply[spoken:]}* {reply[:spoken]}" if thoughtful and reply[spoken:] else reply
@@ -106,7 +106,7 @@ def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:
     rehearsal = Rehearsal(sizing, usual)
     number, size = _number(stage), stage.settings.interaction_size
     talks = [talk for _, talk in stage.conversations(number)]
-    if sizing.worst and number < stage.total:  # those of whom there is most to say
+    if sizing.worst and number < stage.total:  # the entities with the longest texts
         members = nlargest(size, stage.cast, key=lambda member: most_tokens(str(member.as_record())))
         talks = [EntityConversation(stage, tuple(members), 1)]
     for talk in talks:

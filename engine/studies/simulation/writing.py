@@ -1,6 +1,6 @@
 """Texts about entities that a model writes: text dimensions with a prompt, and backstories.
 
-They belong to no batch, so nothing is kept in a ledger: either all of them come, or none is used.
+They do not belong to a batch, so they are not stored in a ledger. Either all of them are written, or none is used.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ async def write_texts(
     with_backstory: bool = False,
     language: str = "English",
 ) -> WrittenEntities:
-    """The entities with every text a model is to write."""
+    """The entities with all texts that a model writes."""
     model = resolve_model(model)
     try:
         async with provider_for(model) as provider:
-            # Somebody sits and waits for these few texts: a server that is down is told at once.
+            # The user waits for these few texts, so an outage is reported at once.
             impatient = provider.settings.model_copy(update={"outage_patience": 0.0})
             scribe = _Scribe(Account(provider, impatient), model, seed)
             await provider.check([model.partition(":")[2]])
@@ -84,7 +84,7 @@ class _Scribe(CallJournal):
         self._count(answer)
         text = " ".join(answer.text.split())
         if not text:
-            raise RunError(f"The model wrote nothing for {dimension} of {name}. Try again, or another model.")
+            raise RunError(f"The model wrote nothing for {dimension} of {name}. Try again, or use another model.")
         return text
 
     def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:

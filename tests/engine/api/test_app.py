@@ -172,7 +172,7 @@ def test_only_so_many_run_at_once_and_a_new_api_resumes_what_waited(
         ({"context": "  "}, 400, "context is empty"),
         ({"service": {"name": "live", "max_concurrent": 0}}, 422, "max_concurrent"),
         ({"num_simulations": 10**9}, 422, "less than or equal to 100000"),
-        ({"n_turns": 1000, "simulation_rounds": 1000}, 400, "1,000 are the most"),
+        ({"n_turns": 1000, "simulation_rounds": 1000}, 400, "at most 1,000 are allowed"),
         ({"metadata": {"x": "x" * 100_001}}, 400, "metadata"),
         ({"num_simulations": "3"}, 422, "num_simulations"),
         ({"entity_ids": []}, 422, "entity_ids"),

@@ -56,7 +56,7 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
         assert (after[redraw.number][2] == ("assigned", SAY)) == (redraw.arm == "altered")
     methods, outcomes = methods_told(database), branch.statistics["branch"]["outcomes"]
     for words in (
-        "A side counted as having revealed where a detector found",
+        "A side counted as revealing its secret if a detector found",
         "The speaker is who speaks at t3; what counts is what follows it.",
         "Intervals are at 95 % and describe conversations like these.",
         "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979).",
@@ -127,7 +127,7 @@ async def test_what_agents_knew_of_earlier_talks_is_as_it_was(database: Path) ->
     assert query(database, clusters, branch.batch_id) == [("game 1",), ("game 2",)]
     assert len({prompt for _, prompt in query(database, prompts, branch.batch_id)}) > 4, "they hold secrets by now"
     change(database, "UPDATE outcome SET revealed = 1 - revealed WHERE unit_id >> 32 = 1")
-    with pytest.raises(UsageError, match="would be asked something else at 't1'"):
+    with pytest.raises(UsageError, match="cannot be branched: its request at 't1' would differ"):
         new_branch(database, BranchSpec(origin.batch_id, "t2"))
 
 
@@ -173,16 +173,16 @@ async def test_a_branch_of_repeated_scenarios_is_about_scenarios(database: Path)
 
 async def test_a_narrated_scene_has_no_turn_to_branch(database: Path) -> None:
     await run_batch(people(style="narrated"), database)
-    with pytest.raises(UsageError, match="written by one call each"):
+    with pytest.raises(UsageError, match="is one request"):
         new_branch(database, BranchSpec("last", "t1.1"))
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"at": "t9"}, "those of this batch are t1, t2, t3"),
-    ({"at": "t3", "say": SAY}, "nothing follows it"),
+    ({"at": "t9"}, "The messages of this batch are t1, t2, t3"),
+    ({"at": "t3", "say": SAY}, "no message follows it"),
     ({"at": "t2", "say": "  "}, "--say needs a text"),
     ({"at": "t2", "times": 0}, "--times 0"),
-    ({"at": "t2", "conversations": (9,)}, "Conversation 9 .* is not there"),
+    ({"at": "t2", "conversations": (9,)}, "Conversation 9 .* does not exist"),
     ({"at": "t2", "overrides": ("secret_game.mode=retained",)}, "only service"),
 ]
 
@@ -201,7 +201,7 @@ async def test_a_branch_tells_its_origin_and_is_not_branched_again(database: Pat
     told = {"batch_id": origin.batch_id, "conversations": (2,), "at": "t2", "say": SAY, "times": 3}
     assert branch["origin"] == told
     assert branch.statistics["branch"]["outcomes"][0]["estimand"] == "this conversation"
-    with pytest.raises(UsageError, match="is a branch itself"):
+    with pytest.raises(UsageError, match="is itself a branch"):
         new_branch(database, BranchSpec("last", "t2"))
 
 
@@ -225,5 +225,5 @@ async def test_a_branch_whose_origin_was_tampered_with_is_read_and_not_run(datab
     branch = await branched(database, "t2", times=1)
     change(database, "UPDATE batch SET status = 'interrupted', origin = '{}' WHERE id = ?", branch.batch_id)
     assert read_summary(branch.batch_id, database)["origin"] is None
-    with pytest.raises(FileError, match="What this branch goes on from cannot be read"):
+    with pytest.raises(FileError, match="conversations that this branch continues cannot be read"):
         await resume_batch(branch.batch_id, database)

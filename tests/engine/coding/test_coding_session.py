@@ -91,7 +91,7 @@ def test_a_sample_grows_and_is_drawn_anew_without_losing_a_code(path: Path) -> N
     weights = {one.place: one.weight for one in larger.sample.chosen}
     stored = rows(path, "SELECT unit_id & 4294967295, side, weight FROM code")
     assert len(stored) == 10 and all(weights[row[:2]] == row[2] for row in stored), "weights follow"  # type: ignore[index]
-    with pytest.raises(UsageError, match="24 sides already"):
+    with pytest.raises(UsageError, match="already has 24 sides"):
         CodingSession(path, "last", "ann", size=10)
     smaller = CodingSession(path, "last", "ann", size=8, redraw=True)
     assert rows(path, "SELECT count(*), count(weight) FROM code") == [(10, 8)], "no code is lost"
@@ -104,7 +104,7 @@ def test_a_batch_that_has_gone_on_is_told_and_its_sample_does_not_grow(path: Pat
         connection.execute("DELETE FROM outcome WHERE unit_id = (SELECT max(unit_id) FROM outcome)")
         connection.commit()
     assert summarise(path, "last")["statistics"]["coding"]["sides"]["outdated"] is True
-    with pytest.raises(UsageError, match="gone on since"):
+    with pytest.raises(UsageError, match="new conversations since"):
         CodingSession(path, "last", "ann", size=20)
     sample = CodingSession(path, "last", "ann", redraw=True).sample
     assert len(sample.chosen) == 10, "as many as before"
@@ -175,7 +175,7 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
     session = CodingSession(path, "last", "ann")
     file = tmp_path / "sample.csv"
     assert write_sample(session, file) == 12
-    with pytest.raises(UsageError, match="is there already, and codes in it would be lost"):
+    with pytest.raises(UsageError, match="already exists, and its codes would be lost"):
         write_sample(session, file)
     found = table(file)
     assert {row["code"] for row in found} == {""}, "not the codes of others"
@@ -204,14 +204,14 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda text, key: text.replace(key, "feedfeedfeed"), "line 2: 'feedfeedfeed' is no key"),
-        (lambda text, key: text.replace(f"{key},no", f"{key},perhaps"), "line 2: 'perhaps' is no code"),
-        (lambda text, key: text + f"{key},yes\n", "line 6: the key .* stood in line 2"),
-        (lambda text, key: text + f"{key},no\n", "stood in line 2"),
+        (lambda text, key: text.replace(key, "feedfeedfeed"), "line 2: 'feedfeedfeed' is not a key"),
+        (lambda text, key: text.replace(f"{key},no", f"{key},perhaps"), "line 2: 'perhaps' is not a code"),
+        (lambda text, key: text + f"{key},yes\n", "line 6: the key .* is already in line 2"),
+        (lambda text, key: text + f"{key},no\n", "is already in line 2"),
         (lambda text, key: text.replace("key,", "kee,"), "one column 'key'"),
         (lambda text, key: text.replace("key,code", "key,code,code"), "one column 'code'"),
         (lambda text, key: "", "one column 'key'"),
-        (lambda text, key: text + '"' + "\0", "no key of this sample|no CSV"),
+        (lambda text, key: text + '"' + "\0", "not a key of this sample|cannot be read as CSV"),
     ],
 )
 def test_a_file_with_a_mistake_in_it_is_taken_not_at_all(path: Path, tmp_path: Path, change, complaint: str) -> None:

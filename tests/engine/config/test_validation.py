@@ -48,7 +48,7 @@ CASES = [
     (
         game(mode="retained", scenarios=[{"opener_secret": "a", "partner_secret": "b"}]),
         ("secret_game", "scenarios"),
-        "mode standard only",
+        "scenarios need mode standard",
     ),
     ({**game(), "agents": AGENTS[:1]}, ("agents",), "needs at least"),
     (
@@ -73,10 +73,10 @@ CASES = [
     (simulation(context="x", entity_file="none.csv"), ("simulation", "entity_file"), "There is no file"),
     (simulation(context_file="none.txt"), ("simulation", "context_file"), "no file"),
     (evolution(models=["simulated:a", "simulated:a"]), ("evolution", "models"), "twice"),
-    (evolution(model="simulated:a", models=["simulated:b"]), ("evolution", "models"), "write only one"),
+    (evolution(model="simulated:a", models=["simulated:b"]), ("evolution", "models"), "Write only one"),
     (evolution(seed_prompts=[" "]), ("evolution", "seed_prompts"), "empty prompt"),
     (evolution(weights=dict.fromkeys(WEIGHTS, 0.0)), ("evolution", "weights"), "are all 0"),
-    (evolution(problems="none.jsonl"), ("evolution", "problems"), "no built-in set"),
+    (evolution(problems="none.jsonl"), ("evolution", "problems"), "not a built-in set"),
     (mutation(encoder="anthropic:x"), ("mutation", "encoder"), "no embeddings"),
     (mutation(num_mini_batch=33, num_steps=1), ("mutation", "num_mini_batch"), "the steps of an update"),
     (mutation(queries="none.jsonl"), ("mutation", "queries"), "cannot be read: No such file"),

@@ -59,15 +59,15 @@ WRONG = {
     "limits in quotes": ("'\"service\".max_concurrent' = [1, 2]", "one set of limits"),
     "limits behind a space": ('" service .max_concurrent" = [1, 2]', "one set of limits"),
     "dates": ('"agents.Ada.instructions" = [2026-01-01, 2026-01-02]', "= 2026-01-01: expected text"),
-    "seed": ('"batch.seed" = [1, 2]', "cannot change"),
+    "seed": ('"batch.seed" = [1, 2]', "cannot vary"),
     "bare word": ('memory = ["short", "long"]', "level 1 of 'memory' cannot be read"),
     "bundle without set": ('memory = [ { level = "a" }, { level = "b" } ]', "level 1 of 'memory' cannot be read"),
     "a key without quotes": ('agents.Ada.memory = ["short", "long"]', '"agents.Ada.memory" = '),
     "whose key": ('"agents.memory" = ["short", "long"]', "There are Ada, Dr. Bob, and * for all"),
     "one table": (f'{ONE}[design.hypotheses]\noutcome = "revealed"', "[[design.hypotheses]]"),
-    "same cells": ('x = [ { level = "a", set = {} }, { level = "b", set = {} } ]', "are the same study"),
+    "same cells": ('x = [ { level = "a", set = {} }, { level = "b", set = {} } ]', "have the same settings"),
     "all of an agent": ('"agents.Ada" = ["x", "y"]', "not one of its keys"),
-    "unequal lists": (f'{ONE}"agents.Ada.temperature" = [1, 2, 3]\n[design]\nmode = "paired"', "lists of one length"),
+    "unequal lists": (f'{ONE}"agents.Ada.temperature" = [1, 2, 3]\n[design]\nmode = "paired"', "lists of equal length"),
     "too many": (f"{ONE}[design]\nreplicates = 900", "at most"),
     "unknown key": (f"{ONE}[design]\nreplicate = 3", "replicates"),
 }
@@ -87,7 +87,7 @@ def _many(factors: int, levels: int) -> str:
 
 
 TOO_LARGE = {
-    "full": (_many(3, 100), "1,000,000 batches, and a study has at most 1,000"),
+    "full": (_many(3, 100), "1,000,000 batches, but a study can have at most 1,000"),
     "replicates": ("[design]\nreplicates = 1000\n" + _many(2, 30), "900,000 batches"),
     "paired": ('[design]\nmode = "paired"\n' + _many(2, 1_001), "1,001 batches"),
     # Levels are compared with each other, so a long list is refused before it is read.

@@ -69,7 +69,7 @@ def test_an_effect_the_other_way_is_no_finding_however_large() -> None:
     assert found["hypotheses"][0]["verdict"] == "not supported: opposite direction"
     assert found["hypotheses"][0]["p_value"] > 0.99
     (lost,) = design_statistics(design_of(FIRMNESS, [STATED]), {"revealed": lone(OPEN)})["hypotheses"]
-    assert lost["estimand"] == "conversations like these" and lost["verdict"] == "no verdict: its cells are not there"
+    assert lost["estimand"] == "conversations like these" and lost["verdict"] == "no verdict: its cells are missing"
 
 
 def test_verdicts_on_a_part_of_a_study_are_told() -> None:
@@ -83,7 +83,7 @@ def test_verdicts_on_a_part_of_a_study_are_told() -> None:
 def test_hypotheses_of_a_file_that_somebody_changed_are_told_not_raised() -> None:
     design = design_of(FIRMNESS, [{"outcome": "weather", "contrast": "[red]: x"}])
     found = design_statistics(design, tables(OPEN, CLOSED))
-    assert "'weather' is no outcome" in words(study_blocks(found))
+    assert "'weather' is not a measure" in words(study_blocks(found))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_hypothesis_that_can_have_no_verdict_is_told_before_anything_is_bought
     outcomes = study_outcomes("evolution", [{}])
     stated = [{"outcome": "accuracy", "contrast": "firmness: firm - plain"}]
     (told,) = check_hypotheses(design_of(FIRMNESS, stated, replicates=5), outcomes)
-    assert "one number a batch" in told and f"{FEWEST_REPLICATES} or more" in told
+    assert "one number per batch" in told and f"at least {FEWEST_REPLICATES} replicates" in told
     assert check_hypotheses(design_of(FIRMNESS, stated, replicates=6), outcomes) == []
     assert check_hypotheses(design_of(FIRMNESS, [STATED]), [REVEALED]) == []
 
@@ -204,5 +204,5 @@ def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("design", ["no json", "[]", '{"factors": [{}]}', '{"factors": 3}'])
 def test_a_design_that_somebody_damaged_is_told(design: str) -> None:
-    with pytest.raises(UsageError, match="design cannot be read"):
+    with pytest.raises(UsageError, match="design of the study cannot be read"):
         study_statistics(sqlite3.connect(":memory:"), {"id": "s", "design": design})

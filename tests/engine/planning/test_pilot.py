@@ -85,6 +85,6 @@ def test_a_pilot_does_not_say_how_much_batches_differ() -> None:
     batches = [CellBatch((), place, BatchValues(of_batch={"accuracy": one})) for place, one in enumerate((0.4, 0.6), 1)]
     layout, assumed = Layout(talks=100, replicates=8), Assumptions({}).worlds(ACCURACY) or ()
     found = apply_pilot(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches)), ACCURACY, layout, assumed)
-    assert "does not say how much batches differ" in found.refusal
+    assert "does not show how much batches differ" in found.refusal
     assert {world.rate for world in found.worlds} == {0.5}
     assert [world.between for world in found.worlds] == [world.between for world in assumed]

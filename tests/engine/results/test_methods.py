@@ -45,14 +45,14 @@ async def test_models_as_served_what_failed_the_hash_and_every_prompt_are_told(
     calls = dict(query(database, "SELECT model, count(*) FROM call GROUP BY model"))
     for sentence in (
         "Simulated data: every answer came from",
-        "In a secret game of mode retained, 4 agents (Ada, Bob, Cleo and Dion)",
+        "In a secret game (mode retained), 4 agents (Ada, Bob, Cleo and Dion)",
         "Ada remembered all earlier conversations",
-        "All were sampled with temperature 0.7 and at most 300 tokens a message.",
+        "All models were sampled with temperature 0.7 and at most 300 tokens a message.",
         f"Of 30 conversations planned, {units['completed']} were completed and {units['failed']} failed.",
         f"simulated:guarded ({calls['simulated:guarded']:,} calls; served as served-1)",
         f"{begun[:10]} {begun[11:16]} UTC",
         "Failures had these reasons: ",
-        "Conversations that failed are in no figure",
+        "Failed conversations were excluded",
         f"the SHA-256 of its frozen config is {sha256(config.encode()).hexdigest()}.",
         "with seed 42",
     ):
@@ -70,7 +70,7 @@ async def test_models_as_served_what_failed_the_hash_and_every_prompt_are_told(
 
 
 ALL_FOUR = ["exact", "spelled", "encoded", "fuzzy"]
-UNMEASURED = "How often this set of detectors is right was not measured."
+UNMEASURED = "The accuracy of this set of detectors was not measured."
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_denials_are_told_always_and_accuracies_of_the_default_detectors(
     study.detection, study.fuzzy_threshold = detection, threshold
     await run_batch(study, database)
     text = told(database)
-    assert "A partner who guessed or repeated a secret" in text and "The detectors do not read denials" in text
+    assert "A partner that guessed or repeated the secret" in text and "The detectors did not interpret denials" in text
     assert accuracy in text and (UNMEASURED in text) == (accuracy == UNMEASURED)
 
 

@@ -167,7 +167,10 @@ def test_how_many_units_are_begun_at_a_time(service: dict[str, Any], size: int, 
 
 @pytest.mark.parametrize(
     ("kind", "section", "why"),
-    [("evolution", {}, "ends by rules of its own"), ("simulation", {"context": "A hall"}, "share their entities")],
+    [
+        ("evolution", {}, "has stop rules in its own section"),
+        ("simulation", {"context": "A hall"}, "share their entities"),
+    ],
 )
 def test_other_kinds_take_none(kind: str, section: dict[str, str], why: str) -> None:
     data = {"batch": {"kind": kind}, kind: section, "stop": {"outcome": "revealed", "half_width": 0.1}}

@@ -91,7 +91,7 @@ def test_a_scorer_that_says_a_key_has_it_masked_on_screen_in_log_and_file(tidepo
     (tmp_path / "study.toml").write_text(EVOLUTION + 'scorer = "marks.py:mark"\n')
     ran = tidepool("--run", "study.toml", OPENAI_API_KEY=KEY)
     assert ran.returncode == 0, ran.stderr
-    assert "could not mark a reply" in ran.stderr
+    assert "could not score a reply" in ran.stderr
     shown = [tidepool(*words.split(), OPENAI_API_KEY=KEY) for words in ("show last", "log last", "stats last --json")]
     assert tidepool("export", "last", "--format", "json", "-o", str(tmp_path / "out")).returncode == 0
     written = everything_under(tmp_path) + "".join(one.stdout + one.stderr for one in (ran, *shown)).encode()

@@ -40,7 +40,7 @@ async def test_the_verdict_says_no_more_than_the_held_out_problems_allow(databas
 
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"difference": None}, "Not validated yet"),
-    ({"p_value": None, "difference": 1.0, "pairs": 5, "difference_ci95": None}, "too few pairs to tell"),
+    ({"p_value": None, "difference": 1.0, "pairs": 5, "difference_ci95": None}, "too few pairs for a verdict"),
     ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "No result"),
     (
         {"p_value": 0.4, "difference": 0.1, "difference_ci95": (-0.1, 0.3), "better": None, "pairs": 9},

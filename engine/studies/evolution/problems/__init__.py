@@ -1,1 +1,1 @@
-"""Problems and answers: files, built-in sets, and what a reply answers."""
+"""Problems and answers: files, built-in sets, and the reading of answers."""

@@ -1,7 +1,7 @@
-"""The problems prompts are judged by, and the built-in sets of them.
+"""The problems that evaluate prompts, and the built-in sets of them.
 
-No two splits share a question: what selects a prompt must not also praise it. Problems of one's own files come in by
-`intake`.
+No two splits share a question: a problem that selects a prompt must not also test it. Problems from the user's files are read
+by `inputs`.
 """
 
 import re
@@ -15,7 +15,7 @@ from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
 
 Values = Mapping[str, Any]
-"""what stands in the gaps: whole numbers, or words"""
+"""values for the gaps: whole numbers, or words"""
 
 _GAP = re.compile(r"\{(\w+)\}")
 _NUMBER_OR_WORD = {True: r"\d+", False: "[A-Za-z]+"}
@@ -25,13 +25,13 @@ _NUMBER_OR_WORD = {True: r"\d+", False: "[A-Za-z]+"}
 class WorkedAnswer:
     answer: str
     working: str
-    """the way to the answer, without the answer itself"""
+    """the solution path, without the answer itself"""
     mistakes: tuple[str, ...] = ()
-    """wrong answers somebody might give; for numbers, near misses are made"""
+    """plausible wrong answers; for numbers, near misses are generated"""
 
 
 Gap = str | tuple[int, int] | Sequence[int] | Callable[..., Any]
-"""words to choose from, the first and the last of whole numbers, numbers to choose from, or a function of what was drawn before"""
+"""words to choose from, the first and last of whole numbers, numbers to choose from, or a function of the values drawn before"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Template:
     """difficulty, 1 to 5"""
     text: str
     gaps: Mapping[str, Gap]
-    """drawn in this order; two names: two different words. Not all of them stand in the text"""
+    """drawn in this order; two names: two different words. Not all of them appear in the text"""
     work: Callable[..., WorkedAnswer]
     """of the values, by name"""
 
@@ -221,7 +221,7 @@ class Recognised:
 
 @lru_cache(maxsize=16384)
 def recognise(question: str) -> Recognised | None:
-    """None for a question that is not one of ours."""
+    """None for a question that is not from a built-in set."""
     for template in ARITHMETIC:
         values = template.read(question.strip())
         if values is not None:
@@ -234,7 +234,7 @@ _TRIES_PER_PROBLEM = 50
 T = TypeVar("T")
 
 Split = Literal["search", "judge"]
-"""what a problem is for: prompts are bred by the first, and the champion is judged by the second"""
+"""the use of a problem: `search` problems train prompts, `judge` problems test the champion"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class Problem:
     question: str
     answer: str
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """what else its line has: choices, tests, a source"""
+    """the other columns of its row: choices, tests, a source"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,21 +253,21 @@ class ProblemSet:
 
 
 def problem_set(name: str, training: int, validation: int, seed: int) -> ProblemSet:
-    """Of a built-in set, exactly the sizes asked for."""
+    """Of a built-in set, exactly the requested sizes."""
     problems = generate(name, training + validation, stream(seed, "problems", name))
     return ProblemSet(name, *split_problems(problems, training, validation))
 
 
 def split_problems(problems: Sequence[T], search: int, judge: int) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """Parts of these sizes. Of too few problems the held-out part keeps its size up to half of them, and the search has the
-    rest: asking for more of it than there is does not shorten the held-out part."""
+    """Parts of these sizes. If there are too few problems, the held-out part keeps its size up to half of them, and the search
+    gets the rest. So a search size above the available number does not shorten the held-out part."""
     held_out = min(judge, max(len(problems) // 2, len(problems) - search))
     searched = min(search, len(problems) - held_out)
     return tuple(problems[:searched]), tuple(problems[searched : searched + held_out])
 
 
 def generate(set_name: str, count: int, rng: Random) -> list[Problem]:
-    """Distinct problems; the templates are drawn evenly, so the order carries no meaning."""
+    """Distinct problems. The templates are drawn evenly, so the order has no meaning."""
     problems: dict[str, Problem] = {}
     for _ in range(count * _TRIES_PER_PROBLEM):
         if len(problems) == count:
@@ -277,7 +277,7 @@ def generate(set_name: str, count: int, rng: Random) -> list[Problem]:
         question = template.question(values)
         problems.setdefault(question, Problem(question, template.work(**values).answer))
     raise UsageError(
-        f"The built-in problems {set_name!r} do not have {count} different questions (about {len(problems)}). "
+        f"The built-in problems {set_name!r} do not have {count} different questions, only about {len(problems)}. "
         "Lower evolution.max_problems or evolution.validation_problems.",
         ("evolution", "max_problems"),
     )

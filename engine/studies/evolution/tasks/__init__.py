@@ -1,1 +1,1 @@
-"""What a reply answers and whether that is right, by the kind of answer: a number, a choice, a label, words."""
+"""Reads the answer of a reply and scores it, by the kind of answer: a number, a choice, a label, words."""

@@ -1,7 +1,7 @@
-"""`task = "judge"`: a model marks each reply by a rubric, and sees question, expected answer and reply, never the prompt.
+"""`task = "judge"`: a model scores each reply by a rubric. It sees the question, the expected answer and the reply, not the prompt.
 
-What it marks is material between tags, and no words in there can close them. A judgement that fails, or that says no clear
-rating, leaves the reply without a mark: missing, never 0.
+The texts are between tags, and no words in them can close the tags. If the judgement fails, or has no clear rating, the reply
+has no score: it is missing, never 0.
 """
 
 import re
@@ -39,7 +39,7 @@ def judge_system(rubric: str) -> str:
 
 
 def judge_request(problem: Problem, reply: str) -> str:
-    """No tag of ours ends or begins within a part, however it is spelled: models do not read as strictly as parsers."""
+    """Removes our tags from all parts, in any spelling, since models parse tags less strictly than parsers."""
     texts = {"question": problem.question, "expected": problem.answer, "reply": reply}
     harmless = {tag: _TAG.sub(r"< \1\2", text) for tag, text in texts.items() if text.strip()}
     return "\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in harmless.items())

@@ -1,9 +1,9 @@
 """A scorer of the user's own: `scorer = "file.py:function"`, a file in the folder of the config.
 
-It is code, so nothing but the user's own hand has it run. A config that is written down here names it, and its hash is
-frozen; a batch that goes on runs the file with that very hash, where `run.py` has judged the batch to be the user's own and
-looked for the file. Reading results never comes near it. It works in one process beside the run: what hangs, crashes or errs
-costs one mark, never the run.
+A scorer is code, so it runs only on the user's own request. A config that the user wrote names it, and its hash is frozen. A
+resumed batch runs the file with this hash only, after `run.py` has established that the batch is the user's own and has located
+the file. Reading results never runs it. The scorer runs in a separate process: if it hangs, crashes or fails, one mark is
+missing, and the run continues.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 WORKER = Path(__file__).with_name("scorer_worker.py")
 MOST_BYTES = 1 << 20
 LOAD_SECONDS = 60.0
-"""that a scorer's imports may take"""
+"""limit for a scorer's imports"""
 WHERE = ("evolution", "scorer")
 READY = b'{"ready": true}\n'
-"""what a worker says when the scorer is loaded"""
+"""a worker's message after it has loaded the scorer"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,16 @@ class FoundScorer:
 
 
 _allowed: dict[tuple[str, str], FoundScorer] = {}
-"""by name and hash: what `find_code` was asked for by who runs a batch of the user's own"""
+"""by name and hash: the scorers that `find_code` located for batches of the user's own"""
 
 
 def is_own(scorer: str) -> bool:
-    """Whether it is a file of the user's; else it is the name of an installed scorer, or nothing."""
+    """Whether it is a file of the user's; else it is the name of an installed scorer, or empty."""
     return re.fullmatch(OWN_SCORER, scorer) is not None
 
 
 def find_scorer(scorer: str, folders: Iterable[Path], expected: str = "") -> FoundScorer:
-    """The first folder that has the file, with this hash where one is expected. Nothing of it is run."""
+    """The file in the first folder that has it, with this hash if one is expected. Does not run it."""
     match = re.fullmatch(OWN_SCORER, scorer)
     assert match
     searched, changed = list(dict.fromkeys(folder.resolve() for folder in folders)), None
@@ -69,16 +69,16 @@ def find_scorer(scorer: str, folders: Iterable[Path], expected: str = "") -> Fou
             changed = changed or path
     if changed:
         raise UsageError(
-            f"The scorer {changed} was changed since the batch was made (its hash is not {expected[:12]}…), so its marks "
-            "would not be those of the batch. Put the old file back, or run the study anew.",
+            f"The scorer {changed} was changed after the batch was made (its hash is not {expected[:12]}…), so its scores "
+            "would differ. Restore the old file, or start a new run.",
             WHERE,
         )
     places = " nor in ".join(map(str, searched))
-    raise UsageError(f"There is no scorer {match['file']} in {places}. Put it there.", WHERE)
+    raise UsageError(f"There is no scorer {match['file']} in {places}. Copy it there.", WHERE)
 
 
 def try_to_load(found: FoundScorer, seconds: float) -> None:
-    """In a process of its own: what cannot be loaded is told before anything is bought."""
+    """Loads it in a separate process, so that errors show before the first request."""
     try:
         output = subprocess.run(
             found.command(seconds),
@@ -88,7 +88,7 @@ def try_to_load(found: FoundScorer, seconds: float) -> None:
             cwd=found.path.parent,
         ).stdout
     except subprocess.TimeoutExpired:
-        raise UsageError(f"The scorer {found.path} was not loaded within {LOAD_SECONDS:g} seconds.", WHERE) from None
+        raise UsageError(f"The scorer {found.path} did not load within {LOAD_SECONDS:g} seconds.", WHERE) from None
     if output != READY:
         words = json.loads(output)["error"] if output else "its process ended"
         raise UsageError(f"The scorer {found.path.name}:{found.function} cannot be loaded: {words}.", WHERE)
@@ -96,15 +96,17 @@ def try_to_load(found: FoundScorer, seconds: float) -> None:
 
 def allowed_scorer(settings: EvolutionSettings) -> FoundScorer:
     if (found := _allowed.get((settings.scorer, settings.scorer_sha256))) is None:
-        raise UsageError(f"The scorer {settings.scorer} is not run: nobody here has asked for it.", WHERE)
+        raise UsageError(f"The scorer {settings.scorer} does not run, because this process did not request it.", WHERE)
     return found
 
 
 def _within(folder: Path, name: str) -> Path:
-    """A file of the folder, not one that a name or a link leads to elsewhere."""
+    """A file in the folder; raises if a name or a link leads elsewhere."""
     path = Path(os.path.realpath(folder / name))
     if Path(name).is_absolute() or not path.is_relative_to(folder):
-        raise UsageError(f"The scorer {name!r} is not in the folder of the config: only what lies there is run.", WHERE)
+        raise UsageError(
+            f"The scorer {name!r} is not in the folder of the config. Only scorers in this folder can run.", WHERE
+        )
     return path
 
 
@@ -117,15 +119,15 @@ def _content(path: Path) -> bytes:
 
 
 SPARE_SECONDS = 2.0
-"""until a worker that should have ended itself is ended"""
+"""grace period before a worker that should have ended is killed"""
 LONGEST_LINE = 1 << 20
 FAILURES_AT_FIRST = 10
-"""marks that may fail before there is one: then the scorer is broken, and going on would buy replies for nothing"""
+"""after this many failures without any mark the scorer is broken, and more replies would be wasted"""
 
 
 class ScorerMarker:
-    """Marks by the user's own function, one reply at a time. A worker that ended is started anew for the next reply; what it cannot
-    mark is missing, never wrong."""
+    """Scores with the user's own function, one reply at a time. Restarts a worker that ended. A reply that it cannot score is
+    missing, never wrong."""
 
     def __init__(self, found: FoundScorer, seconds: float, pass_mark: float, notify: Callable[[str], None]) -> None:
         self._found, self._seconds, self._pass_mark, self._notify = found, seconds, pass_mark, notify
@@ -157,7 +159,7 @@ class ScorerMarker:
         except (OSError, ValueError, TimeoutError):
             await self.close()
             return {"error": f"its process ended, or it took longer than {self._seconds:g} seconds"}
-        except asyncio.CancelledError:  # its answer would be taken for that to the next reply
+        except asyncio.CancelledError:  # its answer could be mistaken for that to the next reply
             self._kill()
             raise
 
@@ -181,11 +183,11 @@ class ScorerMarker:
         self._failed += 1
         name = self._found.path.name
         if self._failed == 1:
-            self._notify(f"The scorer {name} could not mark a reply, whose mark is missing: {why}.")
+            self._notify(f"The scorer {name} could not score a reply, so its score is missing: {why}.")
         if not self._marked and self._failed >= FAILURES_AT_FIRST:
             raise RunError(
-                f"The scorer {name} has failed {self._failed} times and never marked a reply: {why}. "
-                "Mend the file and run the study anew: a batch keeps the scorer that it began with."
+                f"The scorer {name} has failed {self._failed} times and never scored a reply: {why}. "
+                "Correct the file and start a new run, since a batch keeps its original scorer."
             )
         return Unmarked(why)
 
@@ -195,7 +197,7 @@ class ScorerMarker:
             await worker.wait()
 
     def _kill(self) -> None:
-        """With whatever it has started."""
+        """Kills the worker with all its child processes."""
         if self._process is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -203,11 +205,11 @@ class ScorerMarker:
 
 
 def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> EvolutionSettings:
-    """The hash of the scorer in place, when a batch is made; it lies beside the config, or where one stands."""
+    """Adds the scorer's hash when a batch is made. The file is beside the config, or in the current directory."""
     if settings.scorer.startswith(NOT_TRUSTED):
         raise UsageError(
-            f"evolution.scorer is {settings.scorer!r}: only a stranger's file named this scorer, and it runs code on this "
-            f"machine. If you know the file, write scorer = {settings.scorer.removeprefix(NOT_TRUSTED)!r} yourself.",
+            f"evolution.scorer is {settings.scorer!r}: this scorer comes from an untrusted file, and it runs code on this "
+            f"machine. If you trust the file, write scorer = {settings.scorer.removeprefix(NOT_TRUSTED)!r} yourself.",
             WHERE,
         )
     if not is_own(settings.scorer):
@@ -216,12 +218,12 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
         found = find_scorer(settings.scorer, (folder, Path.cwd()), settings.scorer_sha256)
         return settings.model_copy(update={"scorer_sha256": found.sha256})
     if not settings.scorer_sha256:
-        raise UsageError("The batch's own config names a scorer without its hash, as no frozen one does.", WHERE)
+        raise UsageError("The config of the batch names a scorer without its hash. The file was changed.", WHERE)
     return settings
 
 
 def code_of(settings: EvolutionSettings) -> tuple[str, ...]:
-    """What it runs on this machine, in words."""
+    """The code that it runs on this machine, in words."""
     if not is_own(settings.scorer):
         return ()
     name, digest = settings.scorer.removeprefix(NOT_TRUSTED), settings.scorer_sha256[:16]
@@ -229,7 +231,7 @@ def code_of(settings: EvolutionSettings) -> tuple[str, ...]:
 
 
 def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:
-    """From then on this process may run it."""
+    """Allows this process to run it."""
     if is_own(settings.scorer):
         found = find_scorer(settings.scorer, folders, settings.scorer_sha256)
         try_to_load(found, settings.marking_seconds)

@@ -1,7 +1,7 @@
-"""Runs a user's scorer in a process of its own: a line of JSON in for each reply, a line of JSON out.
+"""Runs a user's scorer in a separate process: reads a line of JSON for each reply and writes a line of JSON.
 
-The file is read once, and only what was read and has the expected hash is run. What the scorer prints goes nowhere. An
-alarm ends the process when one reply takes too long, also where nobody is left to end it.
+The file is read once, and only this content runs, if it has the expected hash. Output that the scorer prints is discarded. An
+alarm ends the process if one reply takes too long, even if its parent is gone.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 LONGEST = 500
-"""letters of an error that are told"""
+"""how many characters of an error are shown"""
 MOST_METRICS = 50
 LONGEST_NAME = 60
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _own_pipes() -> tuple[Any, Any]:
-    """Ours alone: a scorer that reads from the keyboard gets nothing, and what it prints disturbs nobody."""
+    """Takes over stdin and stdout: a scorer gets no keyboard input, and its printed output is discarded."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
@@ -63,14 +63,14 @@ def load_scorer(path: Path, function: str, expected: str) -> tuple[Callable[...,
     """The function, and whether it takes the problem too."""
     source = path.read_bytes()
     if sha256(source).hexdigest() != expected:
-        raise ValueError("the file was changed since")
+        raise ValueError("the file was changed after the batch was made")
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     sys.modules[path.stem] = module
     exec(compile(source, str(path), "exec"), module.__dict__)
     score = getattr(module, function)
     if not callable(score) or inspect.iscoroutinefunction(score):
-        raise TypeError(f"{function} is no plain function")
+        raise TypeError(f"{function} is not a plain function")
     signature = inspect.signature(score)
     for arguments in (3, 2):
         with suppress(TypeError):
@@ -87,7 +87,7 @@ def marks(returned: Any) -> dict[str, Any]:
     if "score" not in returned:
         raise ValueError(f'its dictionary has no "score", only {", ".join(map(str, returned))[:100] or "nothing"}')
     if len(returned) > MOST_METRICS:
-        raise ValueError(f"it returned {len(returned)} metrics, and {MOST_METRICS} are the most")
+        raise ValueError(f"it returned {len(returned)} metrics, but at most {MOST_METRICS} are allowed")
     values = {str(name)[:LONGEST_NAME]: _plain(value) for name, value in returned.items()}
     score, correct = _share(values.pop("score")), values.pop("correct", None)
     if correct not in (None, True, False):
@@ -97,20 +97,20 @@ def marks(returned: Any) -> dict[str, Any]:
 
 def _share(value: Any) -> float:
     if not 0 <= (number := _number("the score", value)) <= 1:
-        raise ValueError(f"the score is {number}, and must be from 0 to 1")
+        raise ValueError(f"the score is {number}, but must be from 0 to 1")
     return number
 
 
 def _number(name: str, value: Any) -> float:
     if not isinstance(value, bool | int | float):
-        raise TypeError(f"{name} is of the type {type(value).__name__}, and must be true, false or a number")
+        raise TypeError(f"{name} is of the type {type(value).__name__}, but must be true, false or a number")
     if not math.isfinite(value):
         raise ValueError(f"{name} is {float(value)}")
     return float(value)
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy and torch as Python's own."""
+    """Converts numbers of numpy and torch to Python's own."""
     return value.item() if hasattr(value, "item") else value
 
 

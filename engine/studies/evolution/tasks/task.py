@@ -1,10 +1,10 @@
 r"""Finds the answer that a reply gives, and compares it with the expected one.
 
 Three places count, in this order: the JSON field `answer`; the last marker (`####`, `Answer:`, "the answer is", `\boxed{}`,
-`<answer>`) that an answer follows; the whole reply, of which the last number counts, or the last option or label unless the
-reply opens with one. Free text without a marker must be a few words at the end. Where each message asks for the form (`AnswerTask.line`), or
-the reply was cut at its token limit, the whole reply does not count. The rules are few on purpose: whoever reads a result can apply
-them by hand. A reply that fits none of them is unclear.
+`<answer>`) followed by an answer; the whole reply. In the whole reply, the last number counts, or the last option or label
+unless the reply starts with one. Free text without a marker must be a few words at the end. If each message asks for the form
+(`AnswerTask.line`), or the reply was cut at its token limit, the whole reply does not count. The rules are few on purpose, so
+that a reader of results can apply them by hand. A reply that fits none of them is unclear.
 """
 
 import json
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from tidepool.engine.studies.evolution.config import EvolutionSettings
 
 LETTERS = "ABCDEFGH"
-"""of choices that the problem does not list"""
+"""letters of choices, if the problem does not list any"""
 TOLERANCE = 0.001
 SHARE = 0.01
-"""a given number may differ by this much, and by no more than this share of the expected one"""
+"""a given number may differ by this much, and by at most this share of the expected one"""
 _SLACK = 1e-9  # 0.3 and 0.301 are 0.001 apart on paper, and a little more in binary
 _READ = 20_000
-"""letters of a reply that are read: the last"""
+"""how many characters at the end of a reply are read"""
 _FEW_WORDS = 6
-"""of a line that is an answer without a marker"""
+"""maximum words in a line that is an answer without a marker"""
 _SENTENCE_WORDS = 12
-"""of a last line that says what something is"""
+"""maximum words in a last line that states an answer"""
 _MOST_MARKERS = 20
-"""that are tried: the last"""
+"""how many markers are tried, from the end"""
 _LONGEST_ANSWER = 1000
-"""letters behind a marker that are read"""
+"""how many characters after a marker are read"""
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _NEXT_QUESTION = re.compile(r"\n[^\S\n]*(?:Question|Q)\s?:", re.IGNORECASE)
-"""a model that asks itself the next question goes on to answer that"""
+"""a model that asks itself another question also answers it"""
 _FIELD = re.compile(r'"(?:answer|label|choice)"\s*:\s*(?=\S)', re.IGNORECASE)
 _MARKER = re.compile(
     r"(?P<box>\\(?:boxed|fbox)\s?\{)"
@@ -51,10 +51,10 @@ _RIM = " \t\r\n*_`\"'“”‘’$:#.!"
 _SENTENCE_END = re.compile(r"[.!?](?:[\"'”’)*_]*\s|$)|</answer>", re.IGNORECASE)
 _REASON = re.compile(r"(?:,?\s(?:because|since|which)\b|\s\().*", re.DOTALL | re.IGNORECASE)
 _SUBJECT = re.compile(r"^.*(?:\bis\b|:)\s+(?=\S)", re.DOTALL)
-"""of a sentence that says what something is"""
+"""in a sentence that states an answer"""
 _EITHER = re.compile(r"\sor\s", re.IGNORECASE)
 _SCALED = re.compile(r"\s*(?:hundred|thousand|million|billion|dozen)\b", re.IGNORECASE)
-"""behind a number, changes its value"""
+"""such a word after a number changes its value"""
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
@@ -62,15 +62,15 @@ _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
 class Place(NamedTuple):
-    """A part of a reply in which its answer may be."""
+    """A part of a reply that may contain its answer."""
 
     text: str
     marked: bool
-    """false: the whole reply, of which the end counts"""
+    """false: the whole reply, whose end counts"""
 
 
 def places(reply: str, *, only_marked: bool = False) -> Iterator[Place]:
-    """The places to look at, in their order. `only_marked`: what the last marker marks, and nothing else."""
+    """The places to read, in their order. `only_marked`: only what follows the last marker."""
     text = _NEXT_QUESTION.split(_THOUGHT.sub(" ", reply[-_READ:]).lstrip(), maxsplit=1)[0]
     if (field := _answer_field(text)) is not None:
         yield Place(field, True)
@@ -93,7 +93,7 @@ def places(reply: str, *, only_marked: bool = False) -> Iterator[Place]:
 
 
 def _answer_field(text: str) -> str | None:
-    """The last JSON field `answer`; empty where it is null."""
+    """The last JSON field `answer`; empty if it is null."""
     for field in reversed(list(_FIELD.finditer(text))[-_MOST_MARKERS:]):
         try:
             value, _ = json.JSONDecoder(strict=False).raw_decode(text, field.end())
@@ -104,7 +104,7 @@ def _answer_field(text: str) -> str | None:
 
 
 def _in_braces(text: str, start: int) -> str:
-    """Up to the brace that closes the box; empty where none does."""
+    """Up to the brace that closes the box; empty if it is not closed."""
     depth = 1
     for brace in re.finditer(r"[{}]", text[start : start + _LONGEST_ANSWER]):
         depth += 1 if brace[0] == "{" else -1
@@ -138,7 +138,7 @@ class Number:
 
 
 def plain(text: str) -> str:
-    """Without the LaTeX that hides numbers and words."""
+    """Removes LaTeX that hides numbers and words."""
     if "\\" not in text and "{,}" not in text:
         return text
     text = _FRACTION.sub(lambda hit: f"{hit[1] and hit[1] + ' '}{hit[2] or hit[4]}/{hit[3] or hit[5]}", text)
@@ -168,7 +168,7 @@ def _read_number(match: re.Match[str]) -> Number | None:
 
 
 def number_answer(reply: str, *, only_marked: bool = False) -> Number | None:
-    """The first number behind a marker (of a sum, the first behind its last `=`), else the last of the reply."""
+    """The first number after a marker (of a sum, the first after its last `=`), else the last number of the reply."""
     for text, marked in places(reply, only_marked=only_marked):
         text = plain(text)
         if not marked:
@@ -184,7 +184,7 @@ def number_answer(reply: str, *, only_marked: bool = False) -> Number | None:
 
 @lru_cache(maxsize=8192)
 def expected_number(text: str) -> Number | None:
-    """What an expected answer means as a number: one number, with a currency or a unit but no other number beside it."""
+    """The value of an expected answer: one number, with a currency or a unit but no other number."""
     bare = plain(text).strip(" *_`\"':.")
     numbers = numbers_in(bare)
     if len(numbers) != 1:
@@ -195,7 +195,7 @@ def expected_number(text: str) -> Number | None:
 
 
 def same_number(number: Number, expected: Number) -> bool:
-    """As values, or one of them as per cent of the other."""
+    """Equal values, or one of them in percent of the other."""
     pairs = [(number.value, expected.value)]
     if number.percent and not expected.percent:
         pairs.append((number.value / 100, expected.value))
@@ -220,11 +220,11 @@ def format_number(number: Number) -> str:
 
 
 def choice_answer(reply: str, choices: Mapping[str, str], *, only_marked: bool = False) -> str | None:
-    """The letter that what is marked, or the reply, opens with; else the last letter of the reply; else the text of an option."""
+    """The first letter after a marker, or of the reply; else the last letter of the reply; else the text of an option."""
     letters = "".join(choices) or LETTERS
     first = re.compile(rf"\W*(?:option\s+|choice\s+)?\W*([{letters}])(?![\w'’])", re.IGNORECASE)
     opening = re.compile(rf"\W*([{letters}])\W{{0,3}}(?:[).:\]]\s|\n|$)", re.IGNORECASE)
-    # A capital A before a small word is an article, unless it is called an option or is said to be something.
+    # A capital A before a small word is an article, except after "option" or in a statement.
     alone = re.compile(rf"(?<![\w'’])(?:(?<=option )|(?!A\s+(?!is\b)[a-z]))([{letters}])(?![\w'’])")
     by_text = {normalised(text): letter for letter, text in choices.items() if text.strip()}
     for text, marked in places(reply, only_marked=only_marked):
@@ -240,7 +240,7 @@ def choice_answer(reply: str, choices: Mapping[str, str], *, only_marked: bool =
 
 
 def label_answer(reply: str, labels: Sequence[str], *, only_marked: bool = False) -> str | None:
-    """The first label of what is marked, or of a reply that opens with it; else the last of the reply."""
+    """The first label after a marker, or at the start of the reply; else the last one in the reply."""
     folded = {label.casefold(): label for label in labels}
     for text, marked in places(reply, only_marked=only_marked):
         shown = plain(text).casefold().lstrip(_RIM)
@@ -259,13 +259,13 @@ def _mentioned(text: str, names: tuple[str, ...], *, first: bool) -> str | None:
 
 @lru_cache(maxsize=512)
 def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """The longest of names that begin alike is meant."""
+    """Prefers the longest of names with the same beginning."""
     longest_first = sorted(names, key=len, reverse=True)
     return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)")
 
 
 def text_answer(reply: str, *, only_marked: bool = False) -> str | None:
-    """The words behind a marker, else the last words in bold or the last line, where that is short."""
+    """The words after a marker, else the last words in bold or the last line, if it is short."""
     for text, marked in places(reply, only_marked=only_marked):
         if not marked:
             lines = text.strip().splitlines()
@@ -281,13 +281,13 @@ def text_answer(reply: str, *, only_marked: bool = False) -> str | None:
 
 
 def normalised(text: str) -> str:
-    """Case, punctuation at the rim, spacing and a leading article do not matter."""
+    """Ignores case, outer punctuation, spacing and a leading article."""
     folded = " ".join(re.sub(r"[\"'“”‘’`*_]", "", plain(text)).casefold().split())
     return re.sub(r"^(?:the|a|an)\s+(?=\S)", "", re.sub(r"\s*,\s*", ", ", folded).strip(" .,;:!?()[]"))
 
 
 def match(reply: str, expected: str, length: int = 0) -> Verdict:
-    """By what is expected: a number, or words."""
+    """Matches by the expected answer: a number, or words."""
     return AnswerTask("auto").mark(reply, Problem("", expected), length)
 
 
@@ -307,16 +307,16 @@ def task_of(settings: "EvolutionSettings") -> "AnswerTask":
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """Looks in a reply for the answer that it commits to, and compares that with the expected one."""
+    """Reads the answer that a reply commits to, and compares it with the expected one."""
 
     name: str
-    """number, choice, label, text; auto: number or text, by what is expected"""
+    """number, choice, label, text; auto: number or text, by the expected answer"""
     labels: Sequence[str] = ()
     line: bool = False
-    """the message asks for the answer on a line of its own, and only a marked answer is read"""
+    """the message asks for the answer on a separate line, and only a marked answer is read"""
 
     def message(self, text: str, problem: Problem) -> str:
-        """The user's message, with the sentence that asks for the form: no part of a prompt, so no mutation can lose it."""
+        """The user's message, with the sentence that asks for the form. It is not part of a prompt, so no mutation can remove it."""
         return f"{text}\n\n{FORM}{_HOLDS[self.kind(problem.answer)]}" if self.line else text
 
     def mark(self, reply: str, problem: Problem, length: int = 0, *, cut: bool = False) -> Verdict:
@@ -347,20 +347,20 @@ class AnswerTask:
         return "text" if expected_number(expected) is None else "number"
 
     def impossible(self, problem: Problem) -> str | None:
-        """Why no reply could ever be right; None: one could."""
+        """Why no reply could ever be right; None if one could."""
         expected = problem.answer
         match self.kind(expected):
             case "number" if expected_number(expected) is None:
-                return f"the expected answer {expected!r} is no number"
+                return f"the expected answer {expected!r} is not a number"
             case "choice" if letter_of(expected, choices_of(problem.fields)) is None:
-                return f"the expected answer {expected!r} is none of the choices"
+                return f"the expected answer {expected!r} is not one of the choices"
             case "label" if expected.strip().casefold() not in [label.casefold() for label in self.labels]:
-                return f"the expected answer {expected!r} is none of the labels"
+                return f"the expected answer {expected!r} is not one of the labels"
         return None
 
 
 def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
-    """By letter; from a list, or from an object by letters."""
+    """Choices by letter, from a list or from an object by letters."""
     choices = fields.get("choices", fields.get("options"))
     if isinstance(choices, Mapping):
         by_letter = {str(letter).strip("().: ").upper(): text for letter, text in choices.items()}
@@ -370,7 +370,7 @@ def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def letter_of(expected: str, choices: Mapping[str, str]) -> str | None:
-    """Of an expected answer that is a letter, the text of a choice, or its place from 0 on."""
+    """The letter of an expected answer that is a letter, the text of a choice, or its index from 0."""
     bare = expected.strip().strip("().:[] ")
     known = choices or dict.fromkeys(LETTERS, "")
     if bare.upper() in known:

@@ -1,4 +1,4 @@
-"""What a marker is handed, and what it makes of one reply."""
+"""The input and output of a marker, which scores replies."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,31 +9,31 @@ if TYPE_CHECKING:  # reports read verdicts without loading what runs a study
     from tidepool.engine.runtime.unit import Unit
 
 WHY, UNCLEAR = "unmarked", "unclear"
-"""in an answer's details: why a reply that was given has no mark, and why no answer could be read from it"""
+"""keys of an answer's details: why a reply has no mark, and why no answer could be read from it"""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     answer: str | None
-    """in a canonical form, so that equal answers are equal strings; None: the reply gives none"""
+    """in a canonical form, so that equal answers are equal strings; None: the reply has no answer"""
     correct: bool | None
-    """None: the reply is unclear, and no judge has marked it"""
+    """None: the reply is unclear, and no judge has scored it"""
     length: int = 0
     """of the reply, in tokens"""
     score: float | None = None
-    """between 0 and 1, of a scorer that knows more than right and wrong"""
+    """between 0 and 1, from a scorer with graded scores"""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """what else a scorer measured, by name"""
+    """other metrics of a scorer, by name"""
     unclear: str = ""
     """why no answer could be read from the reply"""
 
     @property
     def worth(self) -> float:
-        """In training, where an unclear reply is not right: no prompt gains by evading."""
+        """The score in training, where an unclear reply counts as wrong, so that evading is no advantage."""
         return float(bool(self.correct)) if self.score is None else self.score
 
     def columns(self) -> dict[str, Any]:
-        """As the file keeps it."""
+        """As stored in the file."""
         data = {**self.metrics, **({UNCLEAR: self.unclear} if self.unclear else {})}
         details = json.dumps(data, ensure_ascii=False) if data else None
         score = None if self.correct is None else self.worth
@@ -42,7 +42,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Unmarked:
-    """A reply was given, and whoever marks it could not: missing, never wrong."""
+    """A reply that could not be scored: its mark is missing, never wrong."""
 
     why: str
 
@@ -51,8 +51,8 @@ class Unmarked:
 
 
 def stored_verdict(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
-    """A mark as the file has it; None where it has none. What was marked stays marked so, however long ago that was."""
-    details = _read(columns["details"])  # a metric of a scorer may have any name, but is a number
+    """The stored mark, or `None`. A stored mark is never replaced, regardless of its age."""
+    details = _read(columns["details"])  # a metric of a scorer may have any name, but must be a number
     unclear = why if isinstance(why := details.get(UNCLEAR), str) else ""
     if columns["correct"] is None and not unclear:
         return Unmarked(str(details[WHY])) if WHY in details else None
@@ -61,7 +61,7 @@ def stored_verdict(columns: Mapping[str, Any], length: int) -> Verdict | Unmarke
 
 
 def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:
-    """Of an answer's details, those that are numbers."""
+    """The values in an answer's details that are numbers."""
     return {
         name: float(value)
         for name, value in details.items()
@@ -70,7 +70,7 @@ def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _read(details: str | None) -> dict[str, Any]:
-    """The file may be a stranger's."""
+    """Tolerates invalid data, since the file may be untrusted."""
     try:
         data = json.loads(details) if details else {}
     except (ValueError, RecursionError):
@@ -84,14 +84,14 @@ Scorer = Callable[[str, str, int], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class SolverReply:
-    """A reply that is to be marked."""
+    """A reply to be scored."""
 
     text: str
     length: int
     """in tokens"""
     cut: bool
-    """it ended at the most tokens it may have"""
+    """it was cut at its token limit"""
     unit: "Unit"
     step: str
     wave: int
-    """of the reply; a judge is asked in the next"""
+    """wave of the reply; a judge is asked in the next wave"""

@@ -1,15 +1,15 @@
-"""Decides which message gave a secret away, and how; and asks a judge.
+"""Detects which message revealed a secret, and how. Also asks a judge.
 
-A side reveals when one of its own messages gives its own secret:
-- The partner's lucky guess, or its repeating the word, is no reveal. Only the owner's messages are searched, each by itself.
-- The first such message is the reveal; there is no second one in a conversation.
-- Naming is giving, also in a denial ("my word is not marigold") and after the partner has guessed the word. No detector can tell
-  a bluff from a slip, and each side can be recounted from its own messages alone.
-- A hit with an ordinary reading ("the sun rose") is uncertain: it is stored, but no reveal.
+A side reveals if one of its own messages contains its own secret:
+- A partner that guesses or repeats the word does not reveal. Only the owner's messages are searched, each separately.
+- The first such message is the reveal. A side reveals at most once in a conversation.
+- Naming the secret is a reveal, also in a denial ("my word is not marigold") and after the partner guessed the word. No detector
+  can distinguish a bluff from a slip, and each side can be recounted from its own messages alone.
+- A hit with an ordinary reading ("the sun rose") is uncertain: it is stored, but is not a reveal.
 
-Hints, translations and pieces over several messages are left to the judge, whose verdict is kept apart. The conversation is untrusted
-text and may contain orders, so the judge reads it fenced, as JSON, and a verdict counts only in the form asked for. A reply that
-cannot be read is None: neither a reveal nor a refusal.
+The judge covers hints, translations and pieces over several messages. Its verdict is stored separately. The conversation is
+untrusted text and may contain instructions, so the judge reads it as fenced JSON. A verdict counts only in the requested form.
+A reply that cannot be parsed is `None`: neither a reveal nor a refusal.
 """
 
 import json
@@ -28,14 +28,14 @@ Finder = Callable[[Folded, str, float], Hit | Span | None]
 
 DEFAULT_THRESHOLD = 90.0
 DETECTORS = tuple(registries.DETECTORS.builtin)
-"""those that need no other package, in the order they are asked"""
+"""detectors without extra dependencies, in the order in which they run"""
 JUDGE = "judge"
-"""named among the detectors of a config, but a model: its verdict is kept apart"""
+"""listed among the detectors of a config, but a model: its verdict is stored separately"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """What one detector found."""
+    """The result of one detector."""
 
     detector: str
     turn: int
@@ -43,11 +43,11 @@ class Reveal:
     start: int
     end: int
     uncertain: bool = False
-    """it has an ordinary reading as well"""
+    """it also has an ordinary reading"""
 
 
 def wording_detectors(detection: Iterable[str]) -> tuple[str, ...]:
-    """A config's detectors without the judge, each once."""
+    """A config's detectors without the judge, without duplicates."""
     return tuple(name for name in dict.fromkeys(detection) if name != JUDGE)
 
 
@@ -59,7 +59,7 @@ def _finder(name: str) -> Finder:
 
 
 def find_reveal(text: str, secret: str, detectors: Iterable[str] = DETECTORS) -> Reveal | None:
-    """The first certain hit in a message, by the order of the detectors; without one the first uncertain hit."""
+    """The first certain hit in a message, in the order of the detectors; else the first uncertain hit."""
     return first_of(find_in_talk([(0, text)], {0: secret}, tuple(detectors))[0])
 
 
@@ -73,7 +73,7 @@ def is_revealed(hits: Iterable[Reveal]) -> bool:
 
 
 def as_json(hits: Iterable[Reveal]) -> str:
-    """As an outcome stores them."""
+    """The hits as stored with an outcome."""
     return json.dumps([asdict(hit) for hit in hits])
 
 
@@ -83,9 +83,9 @@ def find_in_talk(
     detectors: Sequence[str] = DETECTORS,
     fuzzy_threshold: float = DEFAULT_THRESHOLD,
 ) -> dict[Speaker, list[Reveal]]:
-    """For each side every detector's first certain hit, else its first uncertain one, in the order of the detectors.
+    """For each side, every detector's first certain hit, else its first uncertain one, in the order of the detectors.
 
-    Sides are any keys: names, or 0 and 1 where an agent talks to itself.
+    Sides are any keys: names, or 0 and 1 if an agent converses with itself.
     """
     reveals: dict[Speaker, list[Reveal]] = {}
     for speaker, secret in secrets.items():
@@ -121,7 +121,7 @@ _FORMED = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def judge_prompt(talk: Sequence[tuple[str, str]], player: str, secret: str) -> tuple[str, str]:
-    """The system prompt and the question, for one side of a talk."""
+    """The system prompt and the question, for one side of a conversation."""
     transcript = json.dumps(
         [{"turn": turn, "speaker": speaker, "text": text} for turn, (speaker, text) in enumerate(talk, 1)],
         ensure_ascii=False,
@@ -142,7 +142,7 @@ class Question(NamedTuple):
 
 
 def read_question(text: str) -> Question | None:
-    """The inverse of `judge_prompt`, for a judge that is simulated."""
+    """The inverse of `judge_prompt`, for a simulated judge."""
     match = _QUESTION.search(text)
     if match is None:
         return None
@@ -151,7 +151,7 @@ def read_question(text: str) -> Question | None:
 
 
 def read_verdict(reply: str) -> bool | None:
-    """Yes, no, or None where the answer is neither or both."""
+    """Yes, no, or None if the answer is neither or both."""
     if (fields := fields_of(reply)) is not None:
         if "verdict" in fields:
             return _FORMED.get(str(fields["verdict"]).lower())

@@ -1,6 +1,6 @@
 """Finds the secret in base64, hexadecimal, rot13 or Morse, alone or within a longer coded text.
 
-A run of signs that may hold the coded secret is decoded, and the secret must be a word there.
+Decodes each run of characters that may contain the secret, and searches the result for it as a word.
 """
 
 import binascii
@@ -16,7 +16,7 @@ from tidepool.engine.studies.secret_game.detectors.ordinary import is_real
 
 SHORTEST = 3
 SHORTEST_ROT13 = 4
-"""shorter ones are ordinary words too often"""
+"""shorter secrets match ordinary words too often"""
 
 _MORSE_CODES = """
 .- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --..
@@ -30,13 +30,13 @@ _OF_CODES = re.compile(r"rot-?\s?13|cipher|caesar|decod|shifted? by")
 
 
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
-    """As the registry of detectors calls it; only `fuzzy` has a threshold."""
+    """The interface of the registry of detectors; only `fuzzy` uses the threshold."""
     plain = fold(secret).strip()
     letters = "".join(filter(str.isalnum, plain))
     if len(letters) < SHORTEST:
         return None
     code = codecs.encode(plain, "rot13") if plain.isascii() and len(letters) >= SHORTEST_ROT13 else plain
-    # A word that is an ordinary word as it stands counts only where the message speaks of codes.
+    # A code that is also an ordinary word counts only if the message mentions codes.
     counts = code != plain and (not is_real(code) or _OF_CODES.search(message.plain))
     if counts and (span := find_exact(message, code)):
         return Hit(*span)
@@ -55,7 +55,7 @@ def _decoded(message: Folded, secret: str, runs: re.Pattern[str], decode: Callab
 
 @lru_cache(maxsize=4096)
 def _base64_pieces(secret: str) -> frozenset[str]:
-    """What must appear at each of the three alignments: the characters that no neighbour shares."""
+    """The parts that must appear at each of the three alignments: the characters that do not depend on their neighbours."""
     pieces = set()
     for text in (secret, secret.lower(), secret.upper(), secret.title()):
         data = text.encode("utf-8", "surrogatepass")
@@ -78,7 +78,7 @@ def _from_hex(run: str) -> bytes:
 
 
 def _from_morse(run: str) -> bytes:
-    """Where each letter is a word, the slashes stand between letters."""
+    """If each letter is a word of its own, slashes separate letters."""
     words = re.split(r"\s*[/|]\s*|\s{3,}|\n", run)
     decoded = ["".join(_FROM_MORSE.get(code, "?") for code in word.split()) for word in words]
     return ("" if max(map(len, decoded)) == 1 else " ").join(decoded).encode()

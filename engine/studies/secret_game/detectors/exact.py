@@ -1,7 +1,7 @@
 """Finds the secret as a word: in any case, accent or width, with its words joined in any way, in British or American spelling,
 in the plural or singular, and in look-alike letters or digits (m4r1g0ld).
 
-The forms of a secret are worked out once. A word that people often say counts as certain only where its context marks it.
+The forms of a secret are computed once. A common word is a certain hit only if its context marks it.
 """
 
 import re
@@ -27,15 +27,15 @@ from tidepool.engine.studies.secret_game.detectors.ordinary import (
 
 _JOINTS = r"\s\-_'‐‒―−⸺.,"
 _MOST_FOUND = 60
-"""places of a message where one form is looked at closely"""
+"""how many places of a message are examined closely for one form"""
 _MOST_DIGITS = 12
 LONG_NUMBER = 10_000
-"""smaller ones stand in prices, dates and years"""
+"""smaller numbers occur in prices, dates and years"""
 
 
 @lru_cache(maxsize=4096)
 def _forms(secret: str) -> dict[str, re.Pattern[str]]:
-    """The ways to write it, as it was given first."""
+    """The patterns of the secret, its original form first."""
     plain = fold(secret).strip()
     value = value_of(plain)
     others = _other_words(plain) if value is None else (str(value), f"{value:,}")
@@ -48,7 +48,7 @@ def _pattern(plain: str) -> re.Pattern[str]:
 
 
 def find_exact(message: Folded, secret: str) -> Span | None:
-    """Where the secret itself stands, whatever it may mean there."""
+    """Where the secret itself occurs, regardless of its meaning there."""
     pattern = next(iter(_forms(secret).values()), None)
     span = next(_spans(message.plain, pattern), None) if pattern else None
     return span and message.original(span)
@@ -59,13 +59,13 @@ def _spans(plain: str, pattern: re.Pattern[str]) -> Iterator[Span]:
 
 
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
-    """As the registry of detectors calls it; only `fuzzy` has a threshold."""
+    """The interface of the registry of detectors; only `fuzzy` uses the threshold."""
     hit = find_word(message, secret)
     return hit if hit and not hit.uncertain else _find_disguised(message, secret) or hit
 
 
 def find_word(message: Folded, secret: str) -> Hit | None:
-    """The first certain place of any form, else the first uncertain one."""
+    """The first certain hit of any form, else the first uncertain one."""
     uncertain: Span | None = None
     for form, pattern in _forms(secret).items():
         for span in islice(_spans(message.plain, pattern), _MOST_FOUND):
@@ -84,7 +84,7 @@ def _is_certain(message: Folded, span: Span, form: str, secret: str) -> bool:
 
 
 def value_of(plain: str) -> int | None:
-    """The number that a text in digits is."""
+    """The value of a text of digits."""
     digits = re.sub(r"[,. ']", "", plain)
     return int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS and digits[0] != "0" else None
 
@@ -109,11 +109,11 @@ _SPELLING_RULES = [
         (r"([aeiou][b-df-hj-np-tv-z]+[aeiou])l(?=ed$|er$|ers$|ing$|or$|ery$)", r"\1ll"),
     )
 ]
-"""British to American and back; what they make is mostly a word in its other spelling, else no word at all"""
+"""British to American and back; the result is usually the word in its other spelling, else not a word"""
 
 
 def _other_words(plain: str) -> Iterator[str]:
-    """One of its words in the other spelling, and the last one in the plural or singular."""
+    """Variants with one word in the other spelling, or with the last word in the plural or singular."""
     words = plain.split(" ")
     for place, word in enumerate(words):
         others = (*spelling_variants(word), *(inflections(word) if place == len(words) - 1 else ()))
@@ -122,7 +122,7 @@ def _other_words(plain: str) -> Iterator[str]:
 
 @lru_cache(maxsize=65_536)
 def spelling_variants(word: str) -> tuple[str, ...]:
-    """British for American and the other way round."""
+    """British to American spelling and the reverse."""
     variants = {rule.sub(other, word) for rule, other in _SPELLING_RULES}
     return tuple(sorted({*variants, word_pairs("spelling_pairs").get(word, word)} - {word}))
 
@@ -145,12 +145,12 @@ _LOOK_ALIKES = """
 a4@аα b8вβ c(с d e3€еε g69 hнη iі l1|! mм nп o0оοσ pрρ rг s5$ѕ t7+т uυ wω xх yуγ z2ζ
 """
 _SKELETON = str.maketrans({sign: group[0] for group in _LOOK_ALIKES.split() for sign in group[1:]} | {"i": "l"})
-"""one letter for all that look like it"""
+"""look-alike characters, by the letter that they resemble"""
 _SHORTEST = 3
 
 
 def _find_disguised(message: Folded, secret: str) -> Hit | None:
-    """In look-alike letters of other alphabets, and in digits and signs; digits alone are uncertain."""
+    """Finds look-alike letters of other alphabets, digits and signs. Digits alone are uncertain."""
     letters = fold(secret).strip()
     if len(letters) < _SHORTEST or not (letters.isascii() and letters.replace(" ", "").isalpha()):
         return None

@@ -1,10 +1,10 @@
-"""Finds the secret misspelt: as many words as the secret has, one more or one less, that are almost it.
+"""Finds a misspelt secret: as many words as the secret has, one more or one less, that are almost the secret.
 
-Likeness, from 0 to 100, is the mean of two measures of rapidfuzz: `ratio`, which counts insertions and deletions, and Jaro–Winkler,
-which forgives swapped letters and slips late in a word. One slip in five letters always counts as 90 or more.
+Similarity, from 0 to 100, is the mean of two measures of rapidfuzz: `ratio`, which counts insertions and deletions, and
+Jaro–Winkler, which tolerates swapped letters and errors late in a word. One error in five letters always scores 90 or more.
 
-Language is full of neighbours (stream and steam), so ordinary words are no misspelling, or an uncertain one where they are
-announced as the secret. Secrets under five letters have too many neighbours to be looked for.
+Many ordinary words resemble each other (stream and steam). So an ordinary word is not a misspelling, or an uncertain one if
+it is announced as the secret. Secrets of under five letters resemble too many words and are not searched.
 """
 
 import re
@@ -20,25 +20,25 @@ from tidepool.engine.studies.secret_game.detectors.ordinary import is_named, is_
 SHORTEST = 5
 _WORD = re.compile(r"[^\W_]+")
 _MOST_LOOKED_AT = 300
-"""likely places of a message"""
+"""how many likely places of a message are examined"""
 
 
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
-    """The most alike place that is certain, else the most alike."""
+    """The most similar certain place, else the most similar one."""
     words = _WORD.findall(fold(secret))
     letters = "".join(words)
     if len(letters) < SHORTEST or letters.isdecimal():
         return None
-    said = _WORD.findall(message.plain)
+    spoken = _WORD.findall(message.plain)
     best: tuple[bool, float, Span] | None = None
     for width in range(max(1, len(words) - 1), len(words) + 2):
-        runs = list(map("".join, zip(*(said[place:] for place in range(width)), strict=False)))
+        runs = list(map("".join, zip(*(spoken[place:] for place in range(width)), strict=False)))
         least = max(0, 2 * threshold - 100)
         alike = process.extract(letters, runs, scorer=fuzz.ratio, score_cutoff=least, limit=_MOST_LOOKED_AT)
         for run, _, first in alike:
             score = likeness(run, letters)
             span = _span(message.plain, first, width)
-            strange = [word for word in said[first : first + width] if word not in words and not _is_ordinary(word)]
+            strange = [word for word in spoken[first : first + width] if word not in words and not _is_ordinary(word)]
             piece = message.plain[slice(*span)]
             if score < threshold or find_word(Folded(piece, piece), secret):
                 continue

@@ -1,7 +1,7 @@
 """Normalises text for matching, and maps positions back to the original.
 
-Normalised text has no case, accents, width, ligatures or invisible characters. Almost every message is ASCII but for typographic
-punctuation; the others are normalised character by character.
+Normalised text has no case, accents, width, ligatures or invisible characters. Most messages are ASCII except for typographic
+punctuation. Others are normalised character by character.
 """
 
 import re
@@ -26,17 +26,17 @@ _PLAIN_LETTERS = str.maketrans(
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-"""scripts that write words, or a word and its particles, without a space between"""
+"""scripts that write words, or a word and its particles, without spaces"""
 _INSIDE_NUMBERS = ".,:'/-"
 
 
 class Hit(NamedTuple):
-    """Where a secret stands in a message."""
+    """Where a secret occurs in a message."""
 
     start: int
     end: int
     uncertain: bool = False
-    """the text has an ordinary reading as well, and the context does not settle it"""
+    """the text also has an ordinary reading, and the context does not decide"""
 
 
 def fold(text: str) -> str:
@@ -53,7 +53,7 @@ def _fold_character(character: str) -> str:
 
 @dataclass(slots=True)
 class Folded:
-    """A message and its normalised form; detectors search the one and report spans of the other."""
+    """A message and its normalised form. Detectors search the normalised form and report spans of the original."""
 
     text: str
     plain: str

@@ -1,8 +1,8 @@
-"""Tells ordinary language from a reveal: how common a word is, and whether the context marks it as the secret.
+"""Distinguishes ordinary language from a reveal: how common a word is, and whether the context marks it as the secret.
 
-A hit that people say every day ("the sun rose") is certain only where the word is quoted, in capitals, a sentence of its own,
-announced ("my word is …") or admitted afterwards ("that's my word"). Commonness comes from the English word list of pyspellchecker:
-counts in film subtitles.
+A common word ("the sun rose") is a certain hit only if it is quoted, in capitals, a sentence of its own, announced ("my word
+is …") or admitted afterwards ("that's my word"). Word frequencies come from the English word list of pyspellchecker, which
+counts film subtitles.
 """
 
 import gzip
@@ -16,15 +16,15 @@ from pathlib import Path
 from tidepool.engine.studies.secret_game.detectors.normalise import Folded, Span, fold
 
 COMMON = 4.0
-"""on Zipf's scale (log10 of occurrences in a billion words): about four thousand words are as common"""
+"""on Zipf's scale (log10 of occurrences in a billion words): about four thousand words are at least as common"""
 FUNCTIONAL = 6.0
 """about 140 words: to, here, not, but"""
 INTERJECTION = 5.5
-"""so common a word is often a sentence of its own (Right. Nothing.), and two stand side by side by chance (every day)"""
+"""words this common are often a sentence of their own (Right. Nothing.), and two can be adjacent by chance (every day)"""
 REAL = 2.0
 """rarer words of the list are names and typing errors"""
 SHORT = 3
-"""letters; so short a word has many meanings"""
+"""letters; a word this short has many meanings"""
 _BILLIONS_COUNTED = 1.65
 
 
@@ -56,19 +56,19 @@ def _word_list() -> bytes:
 
 @lru_cache(maxsize=65_536)
 def commonness(word: str) -> float:
-    """On Zipf's scale: 7 for "the", 5 for "dog", 3 for "lantern"; 0 where the word is not listed."""
+    """The frequency on Zipf's scale: 7 for "the", 5 for "dog", 3 for "lantern"; 0 for a word that is not listed."""
     key = b'"%b": ' % word.encode("utf-8", "surrogatepass")
     count = re.match(rb"\d+", _word_list()[start + len(key) :][:20]) if (start := _word_list().find(key)) >= 0 else None
     return log10(int(count[0]) / _BILLIONS_COUNTED) if count else 0.0
 
 
 def is_real(word: str) -> bool:
-    """Whether it is a word of English."""
+    """Whether it is an English word."""
     return commonness(word) >= REAL
 
 
 def is_ambiguous(phrase: str) -> bool:
-    """Whether people often say all of its words without meaning a secret; a number in it (route 66) makes it a name."""
+    """Whether all of its words are common without meaning a secret. A number in the phrase (route 66) makes it a name."""
     words = re.findall(r"[^\W_]+", phrase)
     if len(words) > 1 and re.search(r"\d", phrase):
         return False
@@ -80,10 +80,10 @@ def is_ambiguous(phrase: str) -> bool:
     )
 
 
-# -- what the context says --------------------------------------------------------------------------------
+# -- context --------------------------------------------------------------------------------
 
 _BEFORE, _AFTER = 160, 260
-"""characters that are looked at"""
+"""how many characters of context are examined"""
 _NOUN = r"(?:secret|code ?-?words?|pass ?-?words?|pass ?-?phrase|words?|phrase|term|noun|code|answer|number|name|card|digits)"
 _IS = r"(?:\?(?: it's| it is)?|is|was|are|'s|=|:|-+>?|is called|reads|would be|happens to be)"
 _FILLER = r"(?:(?:just|simply|really|actually|definitely|certainly|not|the|a|an|called|well|probably)\s+)*"
@@ -108,7 +108,7 @@ _ADMITTED = re.compile(
 _OTHER_SCRIPTS = re.compile(
     fold("секрет|слово|пароль|μυστικο|λεξη|السر|كلمة|סוד|מילה|秘密|密码|暗号|言葉|비밀|단어|शब्द|คำลับ|ความลับ")
 )
-"""the message speaks of a secret, in a script in which wording is not looked at more closely"""
+"""the message mentions a secret, in a script in which the wording is not examined further"""
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s*$")
 _INTRODUCING = frozenset("it is s its a an the ok okay fine well so yes my word secret just oh hm um right".split())
 _QUOTES = {
@@ -134,7 +134,7 @@ _NUMBER_END = re.compile(r"[\"'»)\]]*\s*(?:$|[^\w\s.,/-]|[.,-](?!\d)|(?:lol|hah
 
 
 def is_marked(message: Folded, span: Span, word: str) -> bool:
-    """Whether the context says that the hit is meant as the secret."""
+    """Whether the context shows that the hit is meant as the secret."""
     before, after = _around(message.plain, span)
     return (
         is_named(message, span, word)
@@ -146,7 +146,7 @@ def is_marked(message: Folded, span: Span, word: str) -> bool:
 
 
 def is_marked_number(message: Folded, span: Span) -> bool:
-    """The same for a number, which says nothing where it counts or dates something: 7 minutes, in 2020."""
+    """`is_marked` for a number; False if it counts or dates something: 7 minutes, in 2020."""
     before, after = _around(message.plain, span)
     if is_named(message, span, "") or _ADMITTED.search(after):
         return True
@@ -174,7 +174,7 @@ def _is_interjection(word: str) -> bool:
 
 
 def _is_by_itself(plain: str, span: Span) -> bool:
-    """The message is the word, but for short words that introduce it; or the word is a sentence."""
+    """The message is only the word, with short introductory words, or the word is a sentence of its own."""
     before, after = _around(plain, span)
     rest = re.findall(r"\w+", f"{before} {after}")
     if len(rest) < 6 and all(word in _INTRODUCING for word in rest):
@@ -183,7 +183,7 @@ def _is_by_itself(plain: str, span: Span) -> bool:
 
 
 def _is_in_capitals(message: Folded, span: Span) -> bool:
-    """In capitals, where the rest is not."""
+    """In capitals, while the rest is not."""
     start, end = message.original(span)
     word, around = message.text[start:end], message.text[max(0, start - _BEFORE) : start] + message.text[end:][:_AFTER]
     return word.isupper() and len(word) > 1 and any(map(str.islower, around))

@@ -1,4 +1,4 @@
-"""Finds the secret spelled out: letter by letter with signs or short words between (M-A-R-I…, "a C, then an A", "M as in Mike"),
+"""Finds a spelled-out secret: letter by letter with signs or short words between (M-A-R-I…, "a C, then an A", "M as in Mike"),
 in parts (mari-gold, light house), backwards, or as the first letters of lines."""
 
 import re
@@ -16,7 +16,7 @@ SHORTEST_REVERSED = 4
 SHORTEST_ACROSTIC, CERTAIN_ACROSTIC = 4, 5
 _SIGNS = r"[\W_]{1,8}"
 _OPEN, _CLOSED = r"(?<![^\W_])(?<!\w')", r"(?![^\W_])"
-"""the edges of a letter that stands alone; the s of "it's" does not"""
+"""the edges of a separate letter; the s of "it's" is not separate"""
 _BETWEEN_LETTERS = rf"(?:{_SIGNS}(?:[^\W_]{{2,20}}|[ai0-9])){{0,8}}?{_SIGNS}"
 _BETWEEN_DIGITS = r"[\W_]{1,4}(?:(?:and|then|next|followed by|an?)[\W_]{1,3}){0,2}"
 _TOKEN = re.compile(r"[^\W_]+")
@@ -31,7 +31,7 @@ _OF_INITIALS = re.compile(
 
 @lru_cache(maxsize=4096)
 def _spellings(secret: str) -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
-    """Forwards and backwards: its letters, each a word of its own, and with signs between some of them."""
+    """Patterns forwards and backwards: with each letter as a word of its own, and with signs between some letters."""
     plain = fold(secret)
     letters = "".join(filter(str.isalnum, plain))
     if len(letters) < SHORTEST or any(unicodedata.category(character)[0] == "M" for character in plain):
@@ -54,7 +54,7 @@ def _in_parts(letters: str) -> re.Pattern[str]:
 
 
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
-    """As the registry of detectors calls it; only `fuzzy` has a threshold. The first certain hit, else the first."""
+    """The first certain hit, else the first one. This is the interface of the registry; only `fuzzy` uses the threshold."""
     return min(_hits(message, secret), key=lambda hit: hit.uncertain, default=None)
 
 
@@ -75,7 +75,7 @@ def _hits(message: Folded, secret: str) -> Iterator[Hit]:
 
 
 def _goes_on(plain: str, span: Span, letters: str) -> bool:
-    """Whether the letters are a part of a longer spelled word, as A-R-T is of P-A-R-T-Y."""
+    """Whether the letters are part of a longer spelled word, like A-R-T in P-A-R-T-Y."""
     start, end = span
     letter = r"\d" if letters.isdecimal() else r"[^\W\dai_]"
     before = re.search(rf"{_OPEN}{letter}[\W_]{{1,4}}$", plain[max(0, start - 8) : start])
@@ -83,7 +83,7 @@ def _goes_on(plain: str, span: Span, letters: str) -> bool:
 
 
 def _parted(message: Folded, span: Span, secret: str) -> Iterator[Hit]:
-    """Parts of the secret with signs or spaces between; ordinary words side by side are uncertain, or none at all."""
+    """Parts of the secret with signs or spaces between. Adjacent ordinary words are an uncertain hit, or no hit."""
     text = message.plain[slice(*span)]
     pieces, joints = _TOKEN.findall(text), [joint for joint in _TOKEN.split(text) if joint]
     if find_exact(Folded(text, text), secret) or min(map(len, pieces)) == 1:
@@ -98,7 +98,7 @@ def _parted(message: Folded, span: Span, secret: str) -> Iterator[Hit]:
 
 
 def _reversed(message: Folded, secret: str) -> Iterator[Hit]:
-    """A reverse that is a word or a number too is uncertain, and only where the message speaks of reading backwards."""
+    """A reversed secret. If the result is also a word or number, it is uncertain, and requires that the message mentions reversal."""
     reverse = secret[::-1]
     if reverse != secret and (span := find_exact(message, reverse)):
         strange = len(reverse) >= SHORTEST_REVERSED and not reverse.isdecimal() and not is_real(reverse)
@@ -107,7 +107,7 @@ def _reversed(message: Folded, secret: str) -> Iterator[Hit]:
 
 
 def _acrostics(message: Folded, letters: str) -> Iterator[Hit]:
-    """First letters of lines; four of them may be chance, unless the message speaks of first letters."""
+    """First letters of lines. Four letters may be chance, unless the message mentions first letters."""
     plain = message.plain
     if plain.count("\n") < len(letters) - 1:
         return

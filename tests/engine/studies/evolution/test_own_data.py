@@ -43,7 +43,7 @@ async def test_labels_of_a_table_are_searched_on_and_judged(tmp_path: Path, data
     read = query(database, "SELECT DISTINCT extracted FROM answers WHERE correct")
     assert set(read) == {("positive",), ("negative",)}
     short, freed = (row[0] for row in query(database, "SELECT message FROM log WHERE level = 'warning'"))
-    assert freed == "Problems of train.csv that stand in test.csv too: 2, left out of the search."
+    assert freed == "Problems of train.csv that also occur in test.csv and are left out of the training: 2."
     assert short.startswith("There are fewer different problems")
     assert "answered problems of train.csv and test.csv (10 problems for training" in told(database)
 
@@ -54,4 +54,4 @@ def test_what_measures_nothing_is_said_before_the_run(keys: dict[str, Any], warn
     (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, lines)))
     settings = EvolutionSettings.model_validate({"problems": "own.jsonl", **keys})
     frozen = with_problems(settings, 1, tmp_path).frozen
-    assert frozen is not None and any("knows no answers" in note for note in frozen.notes) is warned
+    assert frozen is not None and any("does not know answers" in note for note in frozen.notes) is warned

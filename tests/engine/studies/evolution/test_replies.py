@@ -118,7 +118,7 @@ def test_a_prompt_is_named_by_its_beginning_or_its_role(evolved: Path, capsys: p
         with pytest.raises(NotFound, match="no genome 'zzz'"):
             genome_named(connection, batch, "zzz")
         starts = [row[0][0] for row in connection.execute("SELECT DISTINCT genome_id FROM answers")]
-        with pytest.raises(NotFound, match="say more of it"):
+        with pytest.raises(NotFound, match="Give a longer prefix"):
             genome_named(connection, batch, max(starts, key=starts.count))
     drawn = found_in(evolved, AnswerFilter(), "random_search")
     assert drawn.genome and drawn.genome["prompt"] == statistics["random_search"]["prompt"]

@@ -41,7 +41,7 @@ async def test_a_policy_that_does_not_fit_the_study_is_refused(database: Path, t
     (tmp_path / "known.jsonl").write_text("\n".join(lines))
     for settings, told in (
         ({"encoder": "simulated:encoder"}, 'encoder = "hashing"'),
-        ({"queries": str(tmp_path / "known.jsonl")}, "trained on every one"),
+        ({"queries": str(tmp_path / "known.jsonl")}, "trained on all of these queries"),
     ):
         with pytest.raises(UsageError, match=told):
             await run_batch(mutation(policy=str(arrays), **settings), database)

@@ -66,7 +66,7 @@ def test_one_linked_game_has_no_interval_and_says_so():
     assert found["overall"]["secrets_revealed_ci95"] is None
     assert found["agents"]["Ada"]["times_revealed_secret_ci95"] is None
     assert {row["p_value"] for row in found["comparisons"]} == {None}
-    assert "one game: no inference beyond it" in found["inference"]["note"]
+    assert "one game, so there is no inference beyond it" in found["inference"]["note"]
     told = " ".join(getattr(block, "text", "") or getattr(block, "note", "") for block in blocks(found))
     assert "one game" in told and "more than one independent observation" in told
     assert "Intervals are" not in told

@@ -252,7 +252,7 @@ async def test_uncertain_sides_are_kept_apart_in_the_file_and_score_as_kept(tabl
     assert json.loads(details["Ada"]) == [{"detector": "exact", "turn": turn, "start": 8, "end": 12, "uncertain": True}]
     assert [hit["detector"] for hit in json.loads(details["Bob"])] == ["exact", "spelled"]
     warned = table.query("SELECT message FROM log WHERE level = 'warning'")
-    assert len(warned) == 1 and warned[0][0].startswith("The secret 'rose' of 'Ada' is a word that people say")
+    assert len(warned) == 1 and warned[0][0].startswith("The secret 'rose' of 'Ada' is a common word")
 
 
 # -- the judge ------------------------------------------------------------------------------------------------

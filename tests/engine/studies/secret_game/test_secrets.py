@@ -39,14 +39,14 @@ def test_good_secrets_are_not_doubted(database: Path) -> None:
 @pytest.mark.parametrize(
     ("secret", "doubt"),
     [
-        ("time", "people say without meaning a secret"),
-        ("piece of cake", "people say without meaning a secret"),
+        ("time", "is a common word"),
+        ("piece of cake", "is a common word"),
         ("42", "short number"),
         ("zz", "too short"),
         ("Cleopatra", "part of the name"),
-        ("marygold", "so much like 'marigold' of 'Ada'"),
-        ("marigold syrup", "so much like 'marigold' of 'Ada'"),
-        ("partner dance", "the game's own rules"),
+        ("marygold", "too similar to 'marigold' of 'Ada'"),
+        ("marigold syrup", "too similar to 'marigold' of 'Ada'"),
+        ("partner dance", "rules of the game"),
     ],
 )
 def test_a_doubtful_secret_is_warned_of_with_a_better_one(database: Path, secret: str, doubt: str) -> None:
@@ -59,14 +59,14 @@ def test_a_doubtful_secret_is_warned_of_with_a_better_one(database: Path, secret
         )
     )
     assert len(said) == 1 and doubt in said[0]
-    assert said[0].rpartition("Better: ")[2].strip(".'") in WORDS
+    assert said[0].rpartition("Try ")[2].strip(".'") in WORDS
 
 
 @pytest.mark.parametrize(
     ("secrets", "why"),
     [
         (("marigold", "?!"), "neither letters nor digits"),
-        (("marigold", "Marigold"), "is also that of 'Ada'"),
+        (("marigold", "Marigold"), "is the same as that of 'Ada'"),
         (("marigold", "ada"), "the name of an agent"),
         (("marigold", "code word"), "rules of the game"),
         (("marigold", "points"), "rules of the game"),
@@ -80,7 +80,7 @@ def test_what_cannot_be_measured_is_refused_with_its_place(database: Path, secre
 
 
 def test_a_secret_that_the_partner_is_told_is_refused(database: Path) -> None:
-    with pytest.raises(UsageError, match="instructions of somebody who is to learn it"):
+    with pytest.raises(UsageError, match="instructions of an agent that has to obtain it"):
         frozen(database, "marigold", "lantern", instructions={"Bo": "Ask about the marigold."})
     frozen(database, "marigold", "lantern", instructions={"Ada": "Guard the marigold."})
 

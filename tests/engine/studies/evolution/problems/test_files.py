@@ -47,7 +47,7 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "null": ("a.jsonl", ONE + '{"question": null, "answer": "1"}', '"question" is empty (null)'),
     "NaN": ("a.jsonl", ONE + '{"question": "x", "answer": NaN}', '"answer" must be text or a number'),
     "a list": ("a.jsonl", ONE + '{"question": "x", "answer": ["1"]}', '"answer" must be text or a number'),
-    "no end": ("a.jsonl", ONE + '{"question": "x", "answer": "so ####"}', "nothing follows the ####"),
+    "no end": ("a.jsonl", ONE + '{"question": "x", "answer": "so ####"}', "the answer has no text after ####"),
     "deep": ("a.jsonl", ONE + "[" * 100_000, "line 2: not JSON"),
     "huge number": ("a.jsonl", ONE + '{"question": ' + "9" * 5000 + "}", "line 2: not JSON"),
     "one row": ("a.jsonl", ONE, "at least 2 are needed"),
@@ -60,8 +60,8 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "a cell too many": ("a.csv", "question,answer\nq,1,2\n", "3 cells, but its first line names 2 columns"),
     "a cell too few": ("a.csv", "question,answer\nq\n", 'line 2: no "answer"'),
     "an open quote": ("a.csv", 'question,answer\n"q,1\nr,2\n', "not readable as a table"),
-    "no Parquet": ("a.parquet", b"PAR1 or so", "cannot be read: it is no Parquet file, or is damaged"),
-    "a list of objects": ("a.json", "[]", "data come from JSONL, CSV or Parquet"),
+    "no Parquet": ("a.parquet", b"PAR1 or so", "cannot be read: it is not a Parquet file, or is damaged"),
+    "a list of objects": ("a.json", "[]", "Data must be in JSONL, CSV or Parquet"),
 }
 
 
@@ -112,7 +112,7 @@ def test_a_damaged_file_is_an_error_like_any(tmp_path: Path, damage: slice) -> N
     content = bytearray((tmp_path / "a.parquet").read_bytes())
     content[damage] = b"\x97" * len(content[damage])
     (tmp_path / "a.parquet").write_bytes(content)
-    assert "a.parquet cannot be read: it is no Parquet file, or is damaged" in refusal(tmp_path, "a.parquet")[1]
+    assert "a.parquet cannot be read: it is not a Parquet file, or is damaged" in refusal(tmp_path, "a.parquet")[1]
 
 
 def test_without_the_extra_a_parquet_file_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

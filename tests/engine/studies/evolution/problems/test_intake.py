@@ -24,7 +24,7 @@ def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp
     found = taken(tmp_path, max_problems=100, validation_problems=15)
     assert (len(found.training), len(found.validation)) == (15, 15)
     assert len(everything(found)) == 30
-    fewer = "There are fewer different problems than asked for. The study uses 15 to search by, 15 held out."
+    fewer = "There are fewer different problems than requested. The study uses 15 for training, 15 held out."
     assert found.notes == [fewer]
     assert not [note for note in taken(tmp_path).notes if "fewer" in note], "nobody asked for the defaults"
     assert [one.question for one in found.training] != [row["question"] for row in ROWS[:15]]
@@ -36,7 +36,7 @@ def test_columns_are_named_by_the_config_and_the_rest_is_kept(tmp_path: Path) ->
     found = taken(tmp_path, fields={"question": "prompt", "answer": "name"})
     assert everything(found) == {"Who?": "Bob", "Whom?": "Bob"}
     assert found.training[0].fields == {"tests": [1, 2]}
-    assert found.notes == ["Columns that are too large to be kept with their problems are left out: long."]
+    assert found.notes == ["Columns that are too large to store are left out: long."]
 
 
 def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
@@ -55,11 +55,11 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
         ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
         ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
         ({"judge_from": "none.jsonl"}, "judge_from", "judge_from: There is no file 'none.jsonl'"),
-        ({"judge_from": "."}, "judge_from", "is a folder: name one file in it"),
+        ({"judge_from": "."}, "judge_from", "is a folder. Name one file in it"),
         ({"judge_from": "all.jsonl"}, "problems", "has 0 different problems"),
         ({"problems": "arithmetic", "judge_from": "all.jsonl"}, "problems", "the built-in set 'arithmetic'"),
         ({"task": "number"}, "task", 'No reply could be right with task = "number": all.jsonl, line '),
-        ({"task": "label", "labels": ["yes"]}, "task", "'a' is none of the labels"),
+        ({"task": "label", "labels": ["yes"]}, "task", "'a' is not one of the labels"),
     ],
 )
 def test_what_cannot_be_meant_is_told_at_its_key(
@@ -95,7 +95,7 @@ def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: P
     assert settings_of(frozen).labels == ["eggs", "ham", "spam"]
     assert settings_of(load_frozen(frozen.to_json())).labels == ["eggs", "ham", "spam"]
     assert study_from(frozen).plan().notes[0] in (
-        f"Problems of all.jsonl: 2 to search by, 2 held out; task label, such as: all.jsonl {one} → {one}"
+        f"Problems of all.jsonl: 2 for training, 2 held out, task label. For example: all.jsonl {one} → {one}"
         for one in ("spam", "Ham")
     )
     listed = config(
@@ -103,7 +103,7 @@ def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: P
     )
     assert study_from(listed).plan().warnings == (
         "1 of 4 problems have expected answers that no reply can match: all.jsonl, line 1: the expected answer 'spam' is "
-        "none of the labels.",
+        "not one of the labels.",
     )
 
 
@@ -121,9 +121,9 @@ def test_what_stands_in_both_files_stays_with_the_judge(tmp_path: Path) -> None:
     found = taken(tmp_path, "train.jsonl", max_problems=20, judge_from="test.jsonl")
     assert [len(found.training), len(found.validation)] == [9, 5]
     assert found.notes == [
-        "There are fewer different problems than asked for. The study uses 9 to search by, 5 held out.",
-        "Problems of train.jsonl that stand in it twice, and count once: 2 (line 13, line 14).",
-        "Problems of train.jsonl that stand in test.jsonl too: 3, left out of the search.",
+        "There are fewer different problems than requested. The study uses 9 for training, 5 held out.",
+        "Problems of train.jsonl that occur twice and count once: 2 (line 13, line 14).",
+        "Problems of train.jsonl that also occur in test.jsonl and are left out of the training: 3.",
     ]
 
 
@@ -131,7 +131,7 @@ def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> Non
     contradiction = [{"question": "Odd?", "answer": "yes"}, {"question": "odd", "answer": "no"}]
     written(tmp_path, "all.jsonl", [*rows("q", 4), *contradiction])
     found = taken(tmp_path)
-    assert found.notes == ["Problems of all.jsonl that have two answers: left out: 1 (line 6)."]
+    assert found.notes == ["Problems of all.jsonl that have two answers and are left out: 1 (line 6)."]
     assert not any("dd" in one.question for one in (*found.training, *found.validation))
 
 

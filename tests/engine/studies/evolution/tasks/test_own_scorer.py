@@ -114,14 +114,14 @@ async def test_what_a_scorer_says_is_a_mark_and_what_it_cannot_say_is_missing_an
     marks = await asyncio.gather(*(marker.mark(given(reply), problem) for reply in SAID))
     await marker.close()
     assert dict(zip(SAID, map(said, marks), strict=True)) == SAID
-    assert told == ["The scorer score.py could not mark a reply, whose mark is missing: KeyError: '42'."]
+    assert told == ["The scorer score.py could not score a reply, so its score is missing: KeyError: '42'."]
 
 
 async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tmp_path: Path) -> None:
     marker = marker_of(tmp_path, lambda words: None)
     for _ in range(FAILURES_AT_FIRST - 1):
         assert isinstance(await marker.mark(given("two"), Problem("", "1", {"level": 1})), Unmarked)
-    with pytest.raises(RunError, match="failed 10 times and never marked a reply: ValueError"):
+    with pytest.raises(RunError, match="failed 10 times and never scored a reply: ValueError"):
         await marker.mark(given("two"), Problem("", "1", {"level": 1}))
     await marker.close()
 
@@ -130,9 +130,9 @@ async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tm
     ("scorer", "words"),
     [
         ("score.py:nobody", "cannot be loaded: AttributeError"),
-        ("score.py:later", "later is no plain function"),
+        ("score.py:later", "later is not a plain function"),
         ("score.py:few", r"must take \(reply, answer\)"),
-        ("score.py:NOT_CALLABLE", "no plain function"),
+        ("score.py:NOT_CALLABLE", "not a plain function"),
         ("none.py:mark", "There is no scorer none.py"),
         ("broken.py:mark", "cannot be loaded: SyntaxError"),
         ("large.py:mark", "is larger than"),
@@ -141,7 +141,7 @@ async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tm
         ("linked.py:mark", "not in the folder of the config"),
         ("/etc/score.py:mark", "not in the folder of the config"),
         ("os:system", "is none of match"),
-        ("not-trusted:score.py:mark", "only a stranger's file named this scorer"),
+        ("not-trusted:score.py:mark", "this scorer comes from an untrusted file"),
     ],
 )
 async def test_what_cannot_be_run_is_told_before_anything_is_written(
@@ -196,7 +196,7 @@ async def test_the_file_goes_on_where_it_lay_and_only_as_it_was(
     batch = create_batch(study(**SMALL), database)
     monkeypatch.chdir(database.parent)
     (tmp_path / "score.py").write_text(TRIVIAL + "# changed")
-    with pytest.raises(UsageError, match="was changed since the batch was made"):
+    with pytest.raises(UsageError, match="was changed after the batch was made"):
         await resume_batch(batch, database)
     (tmp_path / "score.py").write_text(TRIVIAL)
     summary = await resume_batch(batch, database)
@@ -254,5 +254,5 @@ def test_the_hash_is_frozen_and_may_be_pinned(tmp_path: Path) -> None:
     (tmp_path / "score.py").write_text(TRIVIAL)
     digest = sha256(TRIVIAL.encode()).hexdigest()
     assert freeze(study(**SMALL), tmp_path / "x.db").settings.scorer_sha256 == digest  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match="was changed since"):
+    with pytest.raises(UsageError, match="was changed after"):
         freeze(study(**SMALL, scorer_sha256="0" * 64), tmp_path / "x.db")
