@@ -35,12 +35,14 @@ from tidepool.storage.transfer.formats import units_of
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-CLASSES = {"quiet": "soft", "simulated": "simulated", "warning": "simulated", "strong": "strong"}
+CLASSES = {"quiet": "soft", "simulated": "simulated", "warning": "simulated", "strong": "strong", "finding": "strong"}
 
 
 def render_blocks(blocks: Iterable[Block]) -> Iterator[Html]:
     for block in blocks:
         match block:
+            case Words(_, "section"):
+                pass
             case Words():
                 yield _words(block)
             case Headline():

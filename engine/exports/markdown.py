@@ -108,6 +108,8 @@ MOST_POINTS = 50
 def render_blocks(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
         match block:
+            case Words(_, "section"):
+                pass
             case Words():
                 yield _words(block)
             case Headline():
@@ -135,7 +137,7 @@ def _words(block: Words) -> str:
     match block.level:
         case "quoted" | "tree":
             return quote(block.text)
-        case "strong" | "simulated" | "warning":
+        case "strong" | "finding" | "simulated" | "warning":
             return marked("**", sentence(block.text))
         case "quiet":
             return marked("*", sentence(block.text))

@@ -311,6 +311,7 @@ def _add_command(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     examples = "\n".join(f"  tidepool {name} {arguments}".rstrip() for arguments in one.examples)
     command = subparsers.add_parser(
         name,
+        help=one.summary,
         description=f"{one.summary}.",
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -76,7 +76,7 @@ def test_verdicts_on_a_part_of_a_study_are_told() -> None:
     found = design_statistics(design_of(FIRMNESS, [STATED]), tables(OPEN, CLOSED))
     lacking = {"ended_with_failures": 3, "not_ended": 2, "not_in_file": 0}
     part = words(study_blocks({**found, "missing_batches": lacking}))
-    assert "Planned batches that ended with failures: 3; that had not ended: 2. Verdicts rest on a part" in part
+    assert "Planned batches that ended with failures: 3; that had not ended: 2. Verdicts use only a part" in part
     assert "Planned batches" not in words(study_blocks({**found, "missing_batches": dict.fromkeys(lacking, 0)}))
 
 
@@ -133,9 +133,9 @@ def test_the_report_of_a_study_of_games_has_a_section_for_each_outcome(tmp_path:
     sections = [block.text for block in blocks if isinstance(block, Words) and block.level == "strong"]
     assert sections[0] == "sides that revealed and points of a side, by cell"
     assert [title for title in titles(blocks) if title] == [
-        "confirmatory: hypotheses of the design; n = 6 talks",
         "effects on revealed of Ada, percentage points",
-        "exploratory: all other effects",
+        "hypotheses (confirmatory); n = 6 conversations",
+        "all other effects (exploratory)",
     ]
     assert tuple(from_json(as_json(blocks))) == tuple(blocks)
 
@@ -199,7 +199,7 @@ def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:
     with writing(path) as connection:
         cell_row(connection, "simulation", 1, "a", {"simulation": {}})
     found = found_in(path)
-    assert found["outcomes"] == {} and "Nothing to compare" in words(study_blocks(found))
+    assert found["outcomes"] == {} and "No result yet" in words(study_blocks(found))
 
 
 @pytest.mark.parametrize("design", ["no json", "[]", '{"factors": [{}]}', '{"factors": 3}'])

@@ -31,9 +31,9 @@ async def test_a_report_has_description_methods_prompts_and_config(name: str, da
         "In a secret game (mode standard), 2 agents (Ada and Dr. Bob)",
         "All 16 conversations were completed.",
         f"as study {summary['study_id']} with seed 7",
-        "The cell simulated:guarded, plain is described here; the table at the end lists what other levels set.",
+        "This text describes the cell simulated:guarded, plain. The table at the end lists what the other levels set.",
         "The agents and their models were Ada (simulated:guarded) and",
-        "Every cell has all of its planned conversations (4).",
+        "Every cell has all planned conversations (4).",
         "H1 (confirmatory) is about sides that revealed: “firmness: firm - plain”, expected to be negative. It describes conversations "
         "like these (agents Ada and Dr. Bob). Result of H1: ",
         " percentage points (",
@@ -118,4 +118,6 @@ def test_a_study_of_which_one_batch_is_meant_is_refused_with_the_ids_to_write(
     assert main([*begin, "show", cell["batch_id"], "--conversation", "1"]) == 0
     assert "conversation 1, game 1" in capsys.readouterr().out
     assert main([*begin, "show", "last"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) <= 22
+    assert main([*begin, "show", "last", "--full"]) == 0
     assert "In a secret game (mode standard)" in " ".join(capsys.readouterr().out.split())

@@ -36,7 +36,7 @@ def test_open_provider_batches_are_listed_and_one_is_given_up_while_its_batch_ru
         table = tidepool("orders", "last").stdout
         assert order["remote_id"] in table and "in_progress" in table
         done = tidepool("orders", "last", "--give-up", order["remote_id"][:9], "--yes")
-        assert done.returncode == 0 and "asks its calls again" in done.stdout
+        assert done.returncode == 0 and "resends its requests" in done.stdout
         out, _ = process.communicate(timeout=60)
     summary = json.loads(out)
     assert summary["status"] == "completed" and summary["calls"]["bought"] == 6

@@ -44,7 +44,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "No result"),
     (
         {"p_value": 0.4, "difference": 0.1, "difference_ci95": (-0.1, 0.3), "better": None, "pairs": 9},
-        "on 9 held-out problems: not distinguishable, p = 0.400",
+        "On 9 held-out problems, the two are not distinguishable, p = 0.400",
     ),
     (
         {"p_value": 0.03, "difference": 0.1, "difference_bounds": (-0.02, 0.2), "better": None, "pairs": 50},

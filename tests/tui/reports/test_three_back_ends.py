@@ -47,10 +47,10 @@ STUDIES: dict[str, Any] = {
     "mutation": lambda seed: mutation(seed=seed),
 }
 
-JUDGED, RANDOM = "scale from 1 to 5: “In favour?”", "random search with as many calls"
+JUDGED, RANDOM = "The question was: “In favour?”", "random search with as many calls"
 PAIRED = "Student's 95 % intervals and two-sided tests"
 SAID = {
-    "secret_game": ("5 agents (Guarded, ", "round robin", "24 conversations in all", "exact (the word, also"),
+    "secret_game": ("5 agents (Guarded, ", "round robin", "24 conversations in total", "exact ("),
     "simulation": ("4 described entities", "“A plan for a new water mill”", "6 of 6 possible", JUDGED),
     "evolution": ("by a genetic algorithm", "answered problems of the set", RANDOM, "taken problem by problem"),
     "mutation": ("a contextual bandit over 64 answered steps", "held out by the seed", PAIRED),
@@ -61,6 +61,8 @@ SAID = {
 def told(block: Block) -> Iterator[str]:
     """Every text of a block that a reader must find."""
     match block:
+        case Words(_, "section"):
+            return
         case Words(text):
             yield text
         case Headline():

@@ -27,13 +27,13 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     gain = tuple(100 * end for end in found["difference_ci95"])
     shown = text_of(Estimate(100 * found["difference"], gain, unit=" points", signed=True))
     assert page.count(shown) == 1, "the gain is the headline"
-    assert page.count(f"on the {found['pairs']} problems marked for both; champion ") == 1
+    assert page.count(f"on {found['pairs']} held-out problems, ") >= 1
     assert (
         "comparisons are exploratory and one family" in page
         and "random_search" in found
         and found["p_value_holm"] is not None
     )
-    assert "against random search of" in page and page.count("compare runs over several seeds") == 2
+    assert "against a random search of" in page and page.count("compare runs over several seeds") == 2
     assert found["rewrites"] > sum(found["refused_rewrites"].values()) >= 0
     assert page.count("<polyline") == 2 and "random search" in page and "simulated:solver-small" in page
     assert "Intervals are at 95 % and describe these prompts on problems like these." in page
