@@ -14,7 +14,7 @@ from tidepool.tui.app.compose.outline import pages_of
     [
         ('fields = { answer = "label" }', "problems", 'line 2: no "question". It has review, label'),
         ('fields = { question = "text", answer = "label" }', "fields", 'no "text". It has review, label'),
-        ('question_template = "{text}"', "question_template", "names {text}, but there is no such column"),
+        ('question_template = "{text}"', "question_template", "uses {text}, but there is no such column"),
         ('fields = { question = "review", answer = "label" }\ntask = "number"', "task", "is not a number"),
         ('judge_from = "none.csv"', "judge_from", "There is no file 'none.csv'"),
     ],

@@ -50,7 +50,7 @@ STUDIES: dict[str, Any] = {
 JUDGED, RANDOM = "The question was: “In favour?”", "random search with as many calls"
 PAIRED = "Student's 95 % intervals and two-sided tests"
 SAID = {
-    "secret_game": ("5 agents (Guarded, ", "round robin", "24 conversations in total", "exact ("),
+    "secret_game": ("5 agents (Guarded, ", "round robin", "24 conversations in total", "exact (the word itself, also"),
     "simulation": ("4 described entities", "“A plan for a new water mill”", "6 of 6 possible", JUDGED),
     "evolution": ("by a genetic algorithm", "answered problems of the set", RANDOM, "taken problem by problem"),
     "mutation": ("a contextual bandit over 64 answered steps", "held out by the seed", PAIRED),

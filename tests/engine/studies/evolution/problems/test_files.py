@@ -52,7 +52,7 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "huge number": ("a.jsonl", ONE + '{"question": ' + "9" * 5000 + "}", "line 2: not JSON"),
     "one row": ("a.jsonl", ONE, "at least 2 are needed"),
     "nothing": ("a.jsonl", "", "has 0 different problems"),
-    "long question": ("a.jsonl", [{"question": "x" * 100_001, "answer": 1}], "100,001 letters"),
+    "long question": ("a.jsonl", [{"question": "x" * 100_001, "answer": 1}], "100,001 characters"),
     "UTF-16": ("a.jsonl", ONE.encode("utf-16"), "line 1 is not UTF-8 text. Save the file as UTF-8"),
     "Latin-1": ("a.csv", b"question,answer\nCaf\xe9?,1\n", "a.csv, line 2 is not UTF-8"),
     "no header": ("a.csv", "Where?,Rome\nWhither?,Oslo\n", 'line 2: no "question". It has Where?, Rome'),

@@ -51,7 +51,7 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
     [
         ({"fields": {"question": "prompt"}}, "fields", 'line 1: no "prompt". It has question, answer, deep'),
         ({"fields": {"answer": "deep"}}, "fields", '"deep" must be text or a number'),
-        ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
+        ({"question_template": "{contxt}"}, "question_template", "uses {contxt}, but there is no such column"),
         ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
         ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
         ({"judge_from": "none.jsonl"}, "judge_from", "judge_from: There is no file 'none.jsonl'"),
