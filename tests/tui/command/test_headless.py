@@ -135,7 +135,7 @@ def test_a_budget_stops_with_4_and_a_higher_one_finishes(tidepool: Tidepool, tmp
 BAD = {
     "unknown key": ("", "service.max_concurent=3", "Did you mean 'max_concurrent'?"),
     "key in the config": ("", "providers.openai.api_key=abc", "environment"),
-    "not KEY=VALUE": ("", "nonsense", "does not read KEY=VALUE"),
+    "not KEY=VALUE": ("", "nonsense", "is not KEY=VALUE"),
     "no provider": ('[[agents]]\nname = "Eve"\nmodel = "nobody:x"\nsecret = "s"', "", "nobody:x"),
 }
 
