@@ -41,7 +41,7 @@ def count_in(lines: list[str], pattern: str) -> list[int]:
         ("500", "server error", "OpenAI answered 500"),
         ("429", "rate limit error", "OpenAI answered 429"),
         ("drop", "broken reply", "Server disconnected"),
-        ("hang", "timeout", "nothing came within"),
+        ("hang", "timeout", "no answer within"),
         ("error:in-200-text", "server error", "upstream went away"),
     ],
 )
