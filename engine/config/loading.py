@@ -51,9 +51,7 @@ def _sections() -> dict[str, Any]:
         return {}
     except OSError as error:
         why = error.strerror or error
-        raise UsageError(
-            f"{path} cannot be used: {why}. You can name another folder with {CONFIG_VARIABLE}."
-        ) from None
+        raise UsageError(f"{path} cannot be used: {why}. You can name another folder with {CONFIG_VARIABLE}.") from None
     data = parse_toml(read_text(path), str(path))
     if unknown := [name for name in data if name not in ("providers", "cluster")]:
         raise UsageError(

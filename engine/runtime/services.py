@@ -213,7 +213,8 @@ def stop_notes(config: FrozenConfig, models: Iterable[str], units: int) -> Itera
     if stages.gathered:
         groups = -(-units // stages.size)
         yield (
-            f"With the batch API, it checks after each of {groups} groups of {stages.size:,}, which run one after another. This takes up to {groups} times as "
+            f"With the batch API, it checks after each of {groups} groups of {stages.size:,}, which run one after another. "
+            f"This takes up to {groups} times as "
             'long as one group. With service.name = "live", it checks sooner, at the price of live requests.'
         )
     else:

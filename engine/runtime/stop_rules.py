@@ -161,10 +161,16 @@ def refuse_line(settings: StopWhenSure, bounds: Interval) -> None:
     """Rejects a threshold outside the outcome's bounds, and an interval that is wider than they allow."""
     low, high = bounds
     if settings.decided and not low < settings.at < high:
-        message = f"stop.line is {settings.at:g}, but {settings.outcome} lies between {low:g} and {high:g}. Choose a value inside this range."
+        message = (
+            f"stop.line is {settings.at:g}, but {settings.outcome} lies between {low:g} and {high:g}. "
+            "Choose a value inside this range."
+        )
         raise UsageError(message, ("stop", "line"))
     if settings.half_width is not None and settings.half_width >= (high - low) / 2:
-        message = f"stop.half_width is {settings.half_width:g}, but {settings.outcome} lies between {low:g} and {high:g}. Choose a smaller value, for example 0.03 for 3 points."
+        message = (
+            f"stop.half_width is {settings.half_width:g}, but {settings.outcome} lies between {low:g} and {high:g}. "
+            "Choose a smaller value, for example 0.03 for 3 points."
+        )
         raise UsageError(message, ("stop", "half_width"))
 
 

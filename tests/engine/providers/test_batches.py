@@ -176,7 +176,7 @@ async def test_given_up_while_nobody_runs_it_the_resume_keeps_its_answers(
 async def test_a_wave_of_one_call_goes_live(emulator: Emulator, talks: Talks, provider: str) -> None:
     summary = await ordered(talks, provider, conversations=1)
     assert summary["status"] == "completed" and bought(emulator, "live") == 2 and not bought(emulator)
-    assert any("A wave of one call" in line for line in log_of(talks.database, summary["batch_id"]))
+    assert any("A wave of one request" in line for line in log_of(talks.database, summary["batch_id"]))
 
 
 @BOTH

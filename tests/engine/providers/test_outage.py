@@ -51,7 +51,7 @@ async def test_a_provider_that_only_answers_429_is_an_outage_and_a_resume_comple
     (first,) = [line for line in lines if "First rate limit error" in line]
     assert "of openai:gpt-4o-mini: OpenAI answered 429" in first
     assert len([line for line in lines if " × rate limit error " in line]) <= 4
-    assert len([line for line in lines if "Resume the batch when it is back" in line]) == 1
+    assert len([line for line in lines if "Resume the batch when the provider is back" in line]) == 1
     emulator.set_faults("openai", rates={})
     assert (await talks.resume())["status"] == "completed"
     assert len(emulator.purchases) == 20

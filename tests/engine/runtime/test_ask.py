@@ -215,7 +215,7 @@ async def test_a_story_that_now_asks_something_else_stops_with_a_clear_word(stag
         await unit.ask(question("t1", text="another opening"))
 
     provider = ScriptedProvider()
-    with pytest.raises(ReplayMismatch, match="run it anew instead of resuming"):
+    with pytest.raises(ReplayMismatch, match="Run the config again instead of resuming"):
         await stage.resume(units(20, changed), provider)
 
 

@@ -123,7 +123,7 @@ async def test_an_order_that_this_run_bought_and_the_provider_forgot_does_not_en
     batches = ScriptedBatches(state=gone)
     summary = await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
     assert summary["status"] == "completed" and len(batches.taken) == 2
-    assert any("knows it no longer" in line for line in log_of(database, stage.batch_id))
+    assert any("no longer knows it" in line for line in log_of(database, stage.batch_id))
 
 
 # -- creation --------------------------------------------------------------------------------------------

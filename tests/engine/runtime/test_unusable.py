@@ -96,7 +96,7 @@ async def test_a_cut_reply_is_kept_counted_and_told_as_soon_as_it_is_more_than_a
     assert summary["status"] == "completed" and summary["replies"]["cut"] == 16
     assert query(database, "SELECT DISTINCT finish_reason FROM messages") == [("cut",)]
     words = query(database, "SELECT message FROM log WHERE message LIKE '%length limit%'")
-    assert len(words) == 1 and "raise max_tokens" in words[0][0]
+    assert len(words) == 1 and "Raise max_tokens" in words[0][0]
     assert 2 in told, "the second wave left after the warning"
 
 

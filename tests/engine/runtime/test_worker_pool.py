@@ -103,7 +103,7 @@ async def test_where_no_hand_is_left_calls_wait_as_for_a_provider_that_is_down()
     async with hands(1) as (starter, crew, provider):
         starter.started[0].kill()
         await until(lambda: not crew.workers)
-        with pytest.raises(ProviderError, match="No hand is left that can ask simulated") as raised:
+        with pytest.raises(ProviderError, match="No worker is left that can use simulated") as raised:
             await ask(provider, 1)
         assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.UNREACHABLE)
 
@@ -113,10 +113,10 @@ async def test_those_that_find_room_begin_and_where_none_does_it_is_told(monkeyp
     some, told = WorkerPool(InProcessStarter(room=2), 5), list[str]()
     some.notices.listen(told.append)
     await some.gather()
-    assert len(some.workers) == 2 and told[0].startswith("2 of 5 hands have started")
+    assert len(some.workers) == 2 and told[0].startswith("2 of 5 workers have started")
     await some.close()
     none = WorkerPool(InProcessStarter(room=0), 5)
-    with pytest.raises(UsageError, match="No hand could be started"):
+    with pytest.raises(UsageError, match="No worker could be started"):
         await none.gather()
     await none.close()
 
@@ -127,7 +127,7 @@ async def test_who_wants_to_stop_does_not_wait_for_hands() -> None:
 
     crew = WorkerPool(InProcessStarter(room=0), 1)
     crew._starter.start_seconds = 3600.0
-    with pytest.raises(UsageError, match="Stopped before a hand had started"):
+    with pytest.raises(UsageError, match="Stopped before a worker had started"):
         await crew.gather(stopped)
     await crew.close()
 

@@ -71,7 +71,7 @@ def test_a_summary_tells_all_and_its_sum_of_requests_adds_up(tidepool: Tidepool,
     for words in ("completed", "Simulated: no real model was called.", "Ada", "revealed", "requests/s, mean latency"):
         assert words in first.stdout, words
     assert "transport" not in first.stdout and tidepool.json("show", "last")["waves"], "waves are in the JSON alone"
-    assert "Transport: simulated live: waves of 6 calls at most" in first.stderr
+    assert "Transport: simulated live, up to 6 requests per wave" in first.stderr
     assert "6/6 units" in first.stderr and "\x1b" not in first.stderr
     slow = "[service]\ntimeout = 0.02\nretries = 50\n[providers.simulated]\nlatency = 0.01\njitter = 0.7"
     done = tidepool("--run", str(written(tmp_path, 12, 3, more=slow)))
