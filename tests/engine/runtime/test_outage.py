@@ -161,7 +161,7 @@ def test_a_long_retry_after_is_told_once_with_its_end_and_never_longer_than_pati
     shop, seconds = play(monkeypatch, story())
     assert waited <= seconds < waited + 2
     (told,) = [line for line in shop.log if "asks for a pause of" in line]
-    assert ("asked again after 1 min 00 s" in told) is (asked > waited)
+    assert ("The next attempt is after 1 min 00 s" in told) is (asked > waited)
 
 
 class Throttle:
@@ -192,7 +192,7 @@ def test_nothing_but_429_for_longer_than_patience_is_an_outage(
         failed = await shop.buy_many(50)
         assert 30 <= shop.now < 31, "the last try is made when patience ends"
         assert {str(error) for error in failed} == {str(failed[0])}
-        assert "refused every call (429) for longer than 30.0 s (outage_patience): OpenAI answered 429" in str(
+        assert "rejected every request (429) for longer than 30.0 s (outage_patience): OpenAI answered 429" in str(
             failed[0]
         )
         before = len(shop.provider.asked)

@@ -312,7 +312,7 @@ async def test_an_open_order_that_holds_another_question_stops_with_a_clear_word
     async def other(unit: Unit) -> None:
         await unit.ask(question("t1", 1, "something else"))
 
-    with pytest.raises(RunError, match="asks something else at 't1'"):
+    with pytest.raises(RunError, match="sends another request at 't1'"):
         await stage.resume(units(20, other))
     assert len(batches.taken) == 1
 

@@ -70,7 +70,7 @@ async def test_what_heals_is_an_answer_and_the_first_reply_stays_paid(stage: Sta
     summary = await stage.run(units(3, numbered), says(NO_ANSWERS[kind], attempts=1), retries=2)
     assert summary["status"] == "completed" and summary["calls"]["bought"] == 4
     assert money(database) == (4, pytest.approx(0.03 + PAID))
-    told = query(database, "SELECT message FROM log WHERE level = 'warning' AND message LIKE '%is no answer%'")
+    told = query(database, "SELECT message FROM log WHERE level = 'warning' AND message LIKE '%is unusable (%'")
     assert len(told) == 1
 
 

@@ -94,7 +94,7 @@ async def test_a_lost_hand_is_started_again(monkeypatch: pytest.MonkeyPatch) -> 
         starter.started[0].kill()
         await until(lambda: len(starter.started) == 3 and len(crew.workers) == 2)
         assert {hand.card.node for hand in crew.workers} == {"node2", "node3"}
-        assert "1 of 2 are left" in told[0] and "2 of 2 are there" in told[1]
+        assert "1 of 2 are left" in told[0] and "2 of 2 workers are running" in told[1]
         await ask(provider, 100)
         assert starter.started[2].bunches
 
@@ -152,7 +152,7 @@ async def test_a_node_that_lacks_the_key_gets_no_calls_and_where_all_lack_it_not
     lab = open_provider("lab", settings)
     with pytest.raises(ProviderError, match=r"On node1: .*LAB_KEY"):
         await crew.open(Opening("lab", settings, ["m"]), lab.notices)
-    assert len(told) == 2 and told[0].startswith("From node1 lab cannot be asked")
+    assert len(told) == 2 and told[0].startswith("The worker on node1 cannot use lab")
     await lab.close()
     await crew.close()
 
