@@ -150,7 +150,7 @@ def _answer_errors(app: FastAPI, database: Path) -> None:
     async def answer_unexpected(request: Request, error: Exception) -> JSONResponse:
         if damage := await asyncio.to_thread(blame, database, error):
             return _failure(CODES[FileError], str(damage))
-        return _failure(500, f"Unexpected error ({type(error).__name__}). Please report it.")
+        return _failure(500, f"Something unexpected went wrong ({type(error).__name__}). Please report it.")
 
     for kind in (Exception, *SHAPES):
         app.add_exception_handler(kind, answer_unexpected)

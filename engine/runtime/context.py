@@ -326,7 +326,7 @@ class RunContext:
 def _unexpected(ledger: Ledger, error: BaseException) -> RunError:
     wrapped = RunError(
         damage_in(Path(ledger.reader.execute("PRAGMA database_list").fetchone()["file"]))
-        or f"Unexpected error: {type(error).__name__}: {error}. Run again with --debug for details."
+        or f"Something unexpected went wrong: {type(error).__name__}: {error}. Run again with --debug for details."
     )
     wrapped.__cause__ = error
     return wrapped

@@ -138,7 +138,7 @@ class Worker:
         except ProviderError as error:
             result = _scrubbed(error)
         except Exception as error:  # an error in Tidepool, not in the call; it stops the run
-            words = scrub_keys(f"Unexpected error in a worker: {type(error).__name__}: {error}")
+            words = scrub_keys(f"Something unexpected went wrong in a worker: {type(error).__name__}: {error}")
             result = ProviderError(ErrorClass.FATAL, words, no_reply=NoReply.BROKEN)
         self._returned.append((job.number, result))
         self._ready.set()

@@ -86,9 +86,9 @@ def test_a_batch_of_too_many_units_is_neither_planned_nor_written(
     kind: str, changes: dict[str, Any], database: Path
 ) -> None:
     config = config_from(study(kind, kind, **changes))
-    with pytest.raises(UsageError, match="1,000,000 are the most"):
+    with pytest.raises(UsageError, match="The maximum is 1,000,000"):
         study_from(freeze(config, database)).plan()
-    with pytest.raises(UsageError, match="1,000,000 are the most"):
+    with pytest.raises(UsageError, match="The maximum is 1,000,000"):
         create_batch(config, database)
     assert not database.exists()
 

@@ -43,7 +43,7 @@ def test_it_is_at_its_usual_port_or_the_one_that_is_written(
 
 @pytest.mark.parametrize("settings", [{"like": "openai"}, {"like": "openai", "base_url": "http://gpu1:8000/v1"}])
 def test_a_place_that_is_not_on_the_machine_itself_is_refused(settings: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"\[providers.lab\] does not say where lab is"):
+    with pytest.raises(UsageError, match=r"\[providers.lab\] has no address of lab"):
         open_provider("lab", ProviderSettings.model_validate({"hosts": "local", **settings}))
 
 
