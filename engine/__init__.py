@@ -1,1 +1,1 @@
-"""The engine: `ask` and what stands behind it, the providers and the four kinds of study."""
+"""The engine: `ask` and its implementation, the providers, and the four kinds of study."""

@@ -1,8 +1,8 @@
-"""The shapes that judges, raters and rewriters answer in, and how a rating is read from a reply.
+"""The forms of the answers of judges, raters and rewriters, and the parser of ratings.
 
-A model that can be held to a JSON schema gets one. The prompt asks the same in words, so a model without structured output answers in
-words: readers look for the form first, then for the words. A form is no part of a call's key. A reply without a clear rating on the
-scale is missing, never guessed.
+A model that supports JSON schemas gets one. The prompt asks for the same in words, so a model without structured output answers in
+words. Readers look for the form first, then for the words. A form is not part of a call's key. A reply without a clear rating on the scale
+counts as missing, and is never guessed.
 """
 
 import json
@@ -23,18 +23,18 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     for name, fields in _FIELDS.items()
 }
 MOST_LEVELS = 11
-"""of a scale whose ratings are whole numbers: 0 to 10"""
+"""maximum levels of a scale with whole-number ratings: 0 to 10"""
 
 
 def levels_of(scale: tuple[float, float]) -> tuple[int, ...]:
-    """The levels of a Likert scale such as 1 to 5; none where any number between the ends is a rating, as from 0 to 1."""
+    """The levels of a Likert scale such as 1 to 5; empty if any number between the ends is a rating, as from 0 to 1."""
     low, high = map(float, scale)
     likert = low.is_integer() and high.is_integer() and 2 <= high - low < MOST_LEVELS
     return tuple(range(int(low), int(high) + 1)) if likert else ()
 
 
 def schema_of(form: str, scale: tuple[float, float] | None = None) -> dict[str, Any]:
-    """The JSON schema of a form. A scale is an enum or words, since Anthropic refuses `minimum` and `maximum`."""
+    """The JSON schema of a form. A scale is an enum or words, since Anthropic rejects `minimum` and `maximum`."""
     schema = SCHEMAS[form]
     if scale is None:
         return schema
@@ -55,16 +55,16 @@ _PAIR = re.compile(
 )
 _DECODER = json.JSONDecoder(strict=False)
 AFTER = ""
-"""the name of what follows a whole form, where that is words"""
+"""the name of the text after a whole form"""
 _DEEPEST = 20
-"""brackets that a form can have, and some to spare: more is an attempt at the reader"""
+"""maximum brackets of a form, with a margin; more is an attack on the parser"""
 
 
 def fields_of(reply: str) -> dict[str, Any] | None:
-    """The fields of a reply in a form, by their names in small letters; None where the reply is words.
+    """The fields of a reply in a form, by their names in lower case; None if the reply is words.
 
-    Only what is whole is a field: of a form that was cut, those before the cut. What stands in a field is never taken
-    for the words of a reply, so a form without the field that is looked for has no answer.
+    Only complete fields count; in a truncated form, these are the fields before the cut. The content of a field is never
+    read as the words of a reply, so a form without the wanted field has no answer.
     """
     beginning = _BEGINNING.match(reply)
     if beginning is None:
@@ -89,7 +89,7 @@ def fields_of(reply: str) -> dict[str, Any] | None:
 
 
 def text_of(value: object) -> str:
-    """A field's own words, where it has any."""
+    """The text of a field, if it has any."""
     return value if isinstance(value, str) else ""
 
 
@@ -109,7 +109,7 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _UNENDED = re.compile(r"(?<![-+−\d.,])[-+−\d.,]++\s*$")
-"""a number that the cut may have gone through"""
+"""a number that may have been truncated"""
 _ANY = re.compile(rf"(?<![\w.,]){_NUMBER}(?!\w)")
 
 
@@ -118,9 +118,9 @@ def read_rating(
 ) -> float | None:
     """The rating in a judge's reply: labelled, else 'N out of M', else the only number of the reply.
 
-    Where the scale has levels, any other number is no rating.
+    If the scale has levels, any other number is not a rating.
 
-    A reply that was cut has said its verdict only where it is labelled, and where something follows it."""
+    In a truncated reply, only a labelled rating that is followed by more text counts."""
     rating = _read(reply, scale, cut)
     return None if levels and rating not in levels else rating
 

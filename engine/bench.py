@@ -1,7 +1,7 @@
-"""What `tidepool bench` measures: this machine, and what waves gain for a study of one's own.
+"""The measurements of `tidepool bench`: the speed of this machine, and the gain of waves for your study.
 
-`python -m tidepool.engine.bench NAME SIZE` makes a single measurement and prints JSON: a process of its own starts with a cold
-heap, so memory and garbage collection are those of one run.
+`python -m tidepool.engine.bench NAME SIZE` makes a single measurement and prints JSON. A separate process starts with an
+empty heap, so memory and garbage collection are those of one run.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Measurement:
     unit: str
     target: float
     at_least: bool
-    """whether the target is a floor or a ceiling"""
+    """whether the target is a minimum or a maximum"""
     note: str = ""
 
     @property
@@ -65,14 +65,14 @@ def study(conversations: int, *, model: str = "filler", max_concurrent: int = 10
 
 
 def run(config: SecretGame, folder: Path) -> tuple[dict[str, Any], float]:
-    """The summary, and the CPU seconds the run took in this process."""
+    """The summary, and the CPU seconds of the run in this process."""
     started = time.process_time()
     summary = asyncio.run(run_batch(config, folder / "bench.db"))
     return summary, time.process_time() - started
 
 
 def speed(conversations: int, folder: Path) -> dict[str, float]:
-    """Committed calls without latency, after a first run that warms the process up."""
+    """Committed calls without latency, after a first run that warms up the process."""
     run(study(50), folder)
     gc.collect()
     summary, cpu = run(study(conversations), folder)
@@ -87,7 +87,7 @@ def speed(conversations: int, folder: Path) -> dict[str, float]:
 
 
 def replay(conversations: int, folder: Path) -> dict[str, float]:
-    """Answers read back on resume: a finished batch is reopened and taken up again."""
+    """Answers replayed on resume: a finished batch is reopened and resumed."""
     from sqlmodel import update
 
     from tidepool.storage.db import execute
@@ -105,7 +105,7 @@ def replay(conversations: int, folder: Path) -> dict[str, float]:
 
 
 def texts(number: int, folder: Path) -> dict[str, float]:
-    """JSON texts of 500 bytes that this machine writes and reads a second: what other speeds are compared with."""
+    """JSON texts of 500 bytes that this machine writes and reads per second, as a reference for other speeds."""
     started = time.process_time()
     for place in range(number):
         json.loads(json.dumps({"number": place, "text": "x" * 480}))
@@ -127,7 +127,7 @@ class BenchComparison:
     sequential: dict[str, Any]
     """summary of the study with one call in flight at a time"""
     waves: dict[str, Any]
-    """summary of the study as its config says"""
+    """summary of the study with its own config"""
 
     @property
     def speedup(self) -> float:
@@ -180,7 +180,7 @@ def probe(name: str, size: int) -> dict[str, Any]:
 
 
 def measure(report: Callable[[str], None], *, full: bool) -> Iterator[Measurement]:
-    """Quick: a minute. Full: with the sizes of the promises, a hundred thousand conversations."""
+    """Quick: about a minute. Full: with the sizes of the documented limits, a hundred thousand conversations."""
     report("committed calls, small")
     small = min((probe("speed", 1_000) for _ in range(3)), key=lambda figures: figures["cpu_us_per_call"])
     large_size = 100_000 if full else 10_000
@@ -188,7 +188,7 @@ def measure(report: Callable[[str], None], *, full: bool) -> Iterator[Measuremen
     large = probe("speed", large_size)
     speed = max(small["calls_per_second"], large["calls_per_second"])
     plain = max(probe("texts", 200_000)["texts_per_second"] for _ in range(3))
-    note = f"{speed:,.0f} against {plain:,.0f} a second"
+    note = f"{speed:,.0f} against {plain:,.0f} per second"
     yield at_least("committed calls, simulated, ÷ JSON texts written and read", speed / plain, "×", 0.03, note)
     growth = large["cpu_us_per_call"] / small["cpu_us_per_call"]
     yield at_most(f"CPU per call, {large_size:,} conversations ÷ 1,000", growth, "×", 1.1)
@@ -196,7 +196,7 @@ def measure(report: Callable[[str], None], *, full: bool) -> Iterator[Measuremen
     report("replay")
     replayed = probe("replay", 20_000 if full else 4_000)
     again = replayed["answers_per_second"]
-    yield at_least("answers replayed on resume ÷ calls committed", again / speed, "×", 1.8, f"{again:,.0f} a second")
+    yield at_least("answers replayed on resume ÷ calls committed", again / speed, "×", 1.8, f"{again:,.0f} per second")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Calls to models: the request, the reply, its price, the seed of its address, and vectors as text.
+"""Calls to models: the request, the reply, its price, its random seed, and vectors as text.
 
-Random streams are hash(batch seed, address), so no draw depends on which unit ran first. Embeddings are stored as the text of a reply:
-unit vectors in half precision and base64, a quarter of the size of decimal numbers. A price is resolved once for each model, and used for
-plans, reservations and bills alike.
+Random streams are hash(batch seed, address), so no draw depends on the order of units. Embeddings are stored as the text of a reply: unit
+vectors in half precision and base64, a quarter of the size of decimal numbers. A price is looked up once per model, and used for plans,
+reservations and bills.
 """
 
 import base64
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 
 def seed_of(seed: int, *address: object) -> int:
-    """A 63-bit number that belongs to this address of a batch with this seed, on every machine."""
+    """A 63-bit number for this address of a batch with this seed, the same on every machine."""
     text = "\x1f".join((str(seed), *map(str, address)))
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
@@ -27,7 +27,7 @@ def stream(seed: int, *address: object) -> Random:
 
 @lru_cache(maxsize=20_000)
 def prompt_hash(text: str) -> bytes:
-    """Names a system prompt: many calls share one, so it is hashed, and stored, once."""
+    """The hash of a system prompt. Many calls share a prompt, so it is hashed and stored once."""
     return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
@@ -38,9 +38,9 @@ class Message(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One question to one model, with its step in the unit that asks: together they are its address in the batch.
+    """One request to one model, with its step in the unit: together they are its address in the batch.
 
-    A step is a domain name such as `t3` or `t3/judge`, never a counter: parallel calls arrive in any order.
+    A step is a domain name such as `t3` or `t3/judge`, never a counter, since parallel calls arrive in any order.
     """
 
     step: str
@@ -52,22 +52,22 @@ class Call(NamedTuple):
     temperature: float | None = None
     max_tokens: int = 300
     speaker: str | None = None
-    """set, with `turn`, when the reply is a message shown to somebody"""
+    """set, with `turn`, if the reply is a message that others see"""
     turn: int | None = None
     operation: str = "chat"
-    """chat, or embed: then each message is one text, and the reply's text holds their vectors (`packed_vectors`)"""
+    """chat or embed; for embed, each message is one text, and the reply's text has their vectors (`packed_vectors`)"""
     reasoning_effort: str = ""
-    """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
+    """how much a reasoning model reasons before it answers; empty: the model decides"""
     max_reasoning_tokens: int = 0
-    """room for that, beside `max_tokens`"""
+    """tokens for reasoning, in addition to `max_tokens`"""
     form: str = ""
-    """the shape its reply is to have (`tidepool.engine.answer_forms`), where the model can be held to one"""
+    """the form of its reply (`tidepool.engine.answer_forms`), for models that support one"""
     scale: tuple[float, float] | None = None
-    """the lowest and the highest rating that a reply of the form `rating` may give"""
+    """the lowest and the highest rating in a reply of the form `rating`"""
 
     @property
     def most_output(self) -> int:
-        """Tokens that a reply can have, its reasoning included."""
+        """Maximum tokens of a reply, its reasoning included."""
         return self.max_tokens + self.max_reasoning_tokens
 
     @property
@@ -79,7 +79,7 @@ class Call(NamedTuple):
         return self.model.partition(":")[2]
 
     def key(self, seed: int) -> bytes:
-        """What was asked, and which sample of it: proof on replay, index of the cache, id at a provider."""
+        """The hash of the request and of its sample: proof on replay, index of the cache, id at a provider."""
         head = f"{self.operation} {self.model} {self.temperature} {self.max_tokens} {seed}"
         if self.reasoning_effort or self.max_reasoning_tokens:
             head += f" {self.reasoning_effort} {self.max_reasoning_tokens}"
@@ -101,9 +101,9 @@ class Reply(NamedTuple):
     source: str = "live"
     """live, batch or cache"""
     truth: str | None = None
-    """what the simulated provider planted, kept out of band: no story reads it"""
+    """the simulated provider's ground truth, which is stored apart and which no unit reads"""
     finish_reason: str | None = None
-    """why it ended; None: it was answered before that was recorded"""
+    """why it ended; None: it is older than this column"""
     served_model: str | None = None
 
 
@@ -115,7 +115,7 @@ HEAD = "float16"
 
 
 def packed_vectors(vectors: "Sequence[Sequence[float]]") -> str:
-    """Rows that are no vectors of one length give an empty text, which nobody reads as vectors."""
+    """Vectors as text. Rows that are not vectors of one length give an empty text, which no code reads as vectors."""
     import numpy as np
 
     try:
@@ -130,7 +130,7 @@ def packed_vectors(vectors: "Sequence[Sequence[float]]") -> str:
 
 
 def unpacked_vectors(text: str) -> "NDArray[np.float64] | None":
-    """The vectors, or None where the text does not hold any."""
+    """The vectors, or None if the text has none."""
     import numpy as np
 
     head, _, rest = text.partition(" ")
@@ -148,15 +148,15 @@ TOKENS_PER_MESSAGE = 8
 
 
 Exact = Callable[[int, int, int, int, bool], float]
-"""(input tokens, output tokens, of the input read from and written to the cache, in a batch) → dollars"""
+"""(input tokens, output tokens, input tokens read from and written to the cache, in a batch) → dollars"""
 
 LONG_CONTEXT = 100_000
-"""input tokens above which providers may charge more: there the price is looked up, not multiplied"""
+"""input tokens above which providers may charge more; there, the price is looked up instead of multiplied"""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceTag:
-    """Dollars for one token."""
+    """Dollars per token."""
 
     input: float
     output: float
@@ -165,7 +165,7 @@ class PriceTag:
     """for an input token read from the provider's prompt cache; None: like any other"""
     cache_write: float | None = None
     batch: "PriceTag | None" = None
-    """the rates of the batch API, where they are more than a factor"""
+    """the rates of the batch API, if they are more than a factor"""
     exactly: Exact | None = field(default=None, compare=False)
 
     def cost(
@@ -194,12 +194,12 @@ FREE = PriceTag(0.0, 0.0)
 
 
 def expected_tokens(text: str) -> int:
-    """About as many tokens as a text of this length has: for plans and paces."""
+    """The approximate tokens of a text of this length, for plans and rate limits."""
     return (len(text) + 3) // 4
 
 
 def most_tokens(text: str) -> int:
-    """No fewer tokens than a text can have: for reservations, which must never be too small."""
+    """An upper bound of the tokens of a text, for reservations, which must never be too small."""
     if text.isascii():
         return len(text) // 2 + 1
     return len(text.encode("utf-8", "surrogatepass"))
@@ -221,6 +221,6 @@ def worst_cost(call: Call, tag: PriceTag, *, batch: bool = False) -> float:
 
 
 def worst_price(tag: PriceTag, input_tokens: int, output_tokens: int, *, batch: bool = False) -> float:
-    """All of the input may have to be written to the provider's prompt cache, which can cost more."""
+    """Assumes that all of the input is written to the provider's prompt cache, which can cost more."""
     written = input_tokens if tag.cache_write is not None and tag.cache_write > tag.input else 0
     return tag.cost(input_tokens, output_tokens, batch=batch, cache_write=written)

@@ -1,12 +1,12 @@
-"""Everything Tidepool raises on purpose.
+"""All exceptions that Tidepool raises on purpose.
 
 TidepoolError
 ├── FileError, NotFound, BatchLocked   of the study file (storage)
-├── UsageError        wrong config, command or input: nothing was called, nothing written   (exit 2)
-│   └── NotTrusted    what only a file says, and nobody here has vouched for
-├── RunError          a batch could not go on: a systemic fault, told with advice           (exit 1)
+├── UsageError        wrong config, command or input: nothing was sent, nothing was written   (exit 2)
+│   └── NotTrusted    a file asks for something that the user has not trusted
+├── RunError          a batch could not continue: a fatal error, with advice                (exit 1)
 ├── CallFailed        one call failed for good: data, which fails its unit or counts as missing
-└── ReplayMismatch    a resumed story asked something else than what was bought
+└── ReplayMismatch    a resumed unit sent another request than the stored one
 
 Every message is one readable paragraph: what is wrong, where, and what to do.
 """
@@ -33,7 +33,7 @@ Location = tuple[int | str, ...]
 
 
 class UsageError(TidepoolError):
-    """Something the user wrote cannot be meant. `where` is its place in the config, empty where it has none."""
+    """Invalid input of the user. `where` is its place in the config, empty if it has none."""
 
     exit_code = 2
 
@@ -43,13 +43,13 @@ class UsageError(TidepoolError):
 
 
 class NotTrusted(UsageError):
-    """A file names a server, a key or a provider batch that nobody here has vouched for. Nothing was sent."""
+    """A file names a server, a key or a provider batch that the user has not trusted. Nothing was sent."""
 
 
 class located:
-    """Whatever is wrong in here is wrong at this place: what an error says of its own place goes on from there.
+    """Adds a place to errors that are raised inside; the error's own place follows it.
 
-    A class, not a generator: it is entered several times for each of thousands of entities.
+    A class, not a generator, since it is entered several times for each of thousands of entities.
     """
 
     __slots__ = ("_where",)
@@ -70,8 +70,8 @@ class RunError(TidepoolError):
 
 
 class ReplayMismatch(RunError):
-    """The stored hash of a request differs from the one asked now: going on would mix two studies."""
+    """The hash of a request differs from the stored one. Continuing would mix two studies."""
 
 
 class CallFailed(TidepoolError):
-    """A call that no retry healed. Its words are the provider's."""
+    """A call that failed after all retries. Its text is the provider's."""

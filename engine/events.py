@@ -1,4 +1,4 @@
-"""What a watcher inside the process is told. Watchers in other processes read the file."""
+"""Events for listeners inside the process. Watchers in other processes read the file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True)
 class ServersNamed:
-    """Told before anything is sent, where the config has calls go elsewhere than usual, or with another key."""
+    """Sent before any request, if the config sends calls to unusual servers or with another key."""
 
     words: tuple[str, ...]
     """one line for each server: its models, its address, the variable of the key"""
@@ -25,16 +25,16 @@ class ServersNamed:
 @dataclass(frozen=True, slots=True)
 class TransportPlanned:
     words: tuple[str, ...]
-    """one line for each provider: live or by batch API, how many provider batches, which follow one another, the wait"""
+    """one line for each provider: live or batch API, number of provider batches, which are sequential, waiting time"""
 
 
 @dataclass(frozen=True, slots=True)
 class CallsExpected:
-    """By the plan, told once."""
+    """The number of calls in the plan, sent once."""
 
     total: int
     exact: bool
-    """else it is an estimate"""
+    """otherwise it is an estimate"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +84,18 @@ class ProviderBatchChanged:
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """Why nothing leaves for a provider, and until when, by the wall clock, so that other processes can count down."""
+    """Why nothing is sent to a provider, and until when, by the wall clock, so that other processes can count down."""
 
     why: str
     since: float
     until: float
     down: bool
-    """it fails, and it is not known when it will answer; `until` is when waiting ends"""
+    """it fails, and the time of its return is unknown; `until` is when waiting ends"""
 
 
 @dataclass(frozen=True, slots=True)
 class ProvidersRest:
-    """Told at every heartbeat while nothing leaves for some provider, and once more when all go on again."""
+    """Sent at every heartbeat while nothing is sent to some provider, and once more when all continue."""
 
     resting: tuple[tuple[str, Resting], ...]
 

@@ -1,6 +1,6 @@
-"""What a package that extends Tidepool is built of: docs/plugins.md shows each part in use.
+"""The building blocks of packages that extend Tidepool. docs/plugins.md shows each of them in use.
 
-These names are a promise to other packages; everything else in `tidepool.engine` may change.
+These names are stable for other packages. Everything else in `tidepool.engine` may change.
 """
 
 from tidepool.engine.call import FREE, Call, Message, PriceTag, Reply, expected_tokens

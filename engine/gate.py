@@ -1,9 +1,9 @@
-"""The one gate for batches that were not created here.
+"""The gate for batches that were not created here.
 
-A batch is the user's own when the trust record knows its id with the hash of the config that its file has now and, where
-it runs code, every stored reply carries this user's seal. Any other batch runs unasked only if all its models are
-simulated and it runs no code. Else it is refused until the user says yes to what it would do: `--trust`, `tidepool trust
-add`, or the question in a terminal or the app. Yes makes it the user's own, as it is now.
+A batch is the user's own if the trust record knows its id with the hash of the config that its file has now. If it runs
+code, every stored reply must also have this user's seal. Any other batch runs without a question only if all its models are
+simulated and it runs no code. Otherwise it is refused until the user agrees to what it would do: with `--trust`, `tidepool
+trust add`, or the question in a terminal or the app. A yes makes it the user's own in its current state.
 """
 
 import json
@@ -31,27 +31,27 @@ from tidepool.storage import batches
 from tidepool.storage.file import reading, settle, writing
 
 MOST_SHOWN = 20
-"""servers that a question names one by one: more cannot be looked through, and are refused"""
+"""servers that a question lists one by one; more cannot be reviewed, and are refused"""
 SENT_BY_SDKS = ("CUSTOM_HEADERS", "ORG_ID", "PROJECT_ID")
-"""endings of variables whose values an SDK sends beside the key"""
-FOREIGN = "was not created on this machine, or was changed since"
-MEANING = "Yes trusts this batch as it is now, and nothing else: it becomes one of yours."
+"""endings of variables whose values an SDK sends with the key"""
+FOREIGN = "was not created on this machine, or was changed afterwards"
+MEANING = "If you answer yes, you trust this batch as it is now, and nothing else. It becomes one of your own."
 
 
 @dataclass(frozen=True, slots=True)
 class NamedServer:
-    """Where requests would go, and what goes along."""
+    """A server that would get requests, and what they contain."""
 
     provider: str
     address: str
-    """empty: an installed provider decides it, or nothing says it"""
+    """empty: an installed provider decides it, or it is unknown"""
     models: tuple[str, ...]
     keys: tuple[str, ...]
     """variables whose values would be sent"""
 
     @property
     def where(self) -> str:
-        return shown(self.address) or f"wherever the provider {self.provider} sends them"
+        return shown(self.address) or f"an address that the provider {self.provider} chooses"
 
     @property
     def in_words(self) -> str:
@@ -60,12 +60,12 @@ class NamedServer:
 
 
 def shown(text: str, most: int = 200) -> str:
-    """As a person is asked about it: letters that only look like others, and line breaks, are written out."""
+    """The text in a question: lookalike letters and line breaks are escaped."""
     return "".join(one if " " <= one <= "~" else one.encode("unicode_escape").decode() for one in text[:most])
 
 
 def servers_of(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
-    """Every server that requests of these models would go to. Simulated models have none."""
+    """Every server that requests to these models would go to. Simulated models have none."""
     by_provider: dict[str, list[str]] = {}
     for model in sorted(models):
         by_provider.setdefault(model.partition(":")[0], []).append(model)
@@ -75,7 +75,7 @@ def servers_of(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]
 
 
 def _servers(provider: str, settings: ProviderSettings, models: Iterable[str] = ()) -> Iterator[NamedServer]:
-    if not is_endpoint(provider, settings):  # of an installed package, which knows itself what it reads
+    if not is_endpoint(provider, settings):  # of an installed package, which decides itself what it reads
         yield NamedServer(provider, settings.base_url or "", tuple(models), tuple(PROVIDERS[provider].keys))
         return
     endpoint = endpoint_of(provider, settings)
@@ -88,7 +88,7 @@ def _servers(provider: str, settings: ProviderSettings, models: Iterable[str] = 
 
 
 def servers_named_by(provider: str, settings: ProviderSettings, models: Iterable[str] = ()) -> list[NamedServer]:
-    """Those that a section names itself: not the provider's usual address and key, nor what the user's providers.toml says."""
+    """Servers that a section names itself, in contrast to the provider's usual address and key and to the user's providers.toml."""
     keys = settings.model_dump(exclude_unset=True)
     foreign_names = {str(key) for *_, key in foreign_provider_keys({"providers": {provider: keys}})} - {"prices"}
     if provider == "simulated" or not foreign_names:
@@ -101,12 +101,12 @@ def servers_named_by(provider: str, settings: ProviderSettings, models: Iterable
 
 
 def servers_to_ask_about(provider: str, settings: ProviderSettings) -> list[NamedServer]:
-    """Those of a draft that are not contacted just because a screen lists models; a keyless server on loopback is."""
+    """Servers of a draft that are not contacted just because a screen lists models. Loopback servers without a key are."""
     return [server for server in servers_named_by(provider, settings) if server.keys or not is_loopback(server.address)]
 
 
 def servers_to_name(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
-    """Those that the config names, to be shown before anything is sent."""
+    """Servers that the config names, to be shown before anything is sent."""
     return [
         server
         for server in servers_of(config, models)
@@ -116,7 +116,7 @@ def servers_to_name(config: FrozenConfig, models: Iterable[str]) -> list[NamedSe
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a batch would do here, by the very config that its file has; nothing, where it is the user's own."""
+    """What a batch would do here with the config in its file; empty if it is the user's own."""
 
     batch_id: str
     frozen: str
@@ -129,7 +129,7 @@ class Admission:
         return not self.own and bool(self.servers or self.code)
 
     def refuse(self, file: str = "") -> None:
-        """Raises before anything is sent or run. `file`: the option by which a command finds the batch."""
+        """Raises an error before anything is sent or run. `file`: the option with which a command finds the batch."""
         if not self.needs_trust:
             return
         more = f", and {len(self.servers) - 5:,} more" if len(self.servers) > 5 else ""
@@ -143,7 +143,7 @@ class Admission:
 
 
 def judge(batch_id: str, frozen: str, study: Study) -> Admission:
-    """`frozen` is the config as the file has it; that of the study may have `--set` changes."""
+    """`frozen` is the config in the file; that of the study may have `--set` changes."""
     return (
         Admission(batch_id, frozen, own=True)
         if trust_record().knows(batch_id, frozen)
@@ -152,7 +152,7 @@ def judge(batch_id: str, frozen: str, study: Study) -> Admission:
 
 
 def foreign(batch_id: str, frozen: str, study: Study) -> Admission:
-    """All that a batch would do here, whoever it belongs to."""
+    """Everything that a batch would do here, for any owner."""
     config = study.config
     package = KINDS.package_of(config.batch.kind)
     code = (*study.code(), *([f"the study kind of the installed package {package}"] if package else []))
@@ -160,22 +160,22 @@ def foreign(batch_id: str, frozen: str, study: Study) -> Admission:
 
 
 def admit(connection: sqlite3.Connection, batch: sqlite3.Row, study: Study) -> Admission:
-    """The same for a batch that continues: of one that runs code, its stored replies must be this user's too."""
+    """The same for a batch that continues: if it runs code, its stored replies must be this user's too."""
     if batch["kind"] != study.config.batch.kind:  # the column is not part of the hash
-        raise FileError(f"Batch {batch['id']} is of another kind than its config. The file was changed, or is damaged.")
+        raise FileError(f"Batch {batch['id']} has another kind than its config. The file was changed, or is damaged.")
     admission = judge(batch["id"], batch["config"], study)
     if batch["origin"] is not None and not trust_record().knows(batch["id"], batch["origin"]):
         return foreign(batch["id"], batch["config"], study)
     if not admission.own or not (code := study.code()):
         return admission
     if changed := ReplySeals().broken(batches.replies_of(connection, batch["number"])):
-        words = f"{changed:,} stored replies that were changed, or were received on another machine"
+        words = f"{changed:,} stored replies that were changed or came from another machine"
         return replace(admission, own=False, code=(*code, words))
     return admission
 
 
 def judge_together(admissions: Sequence[Admission], studies: Iterable[Study]) -> list[Admission]:
-    """Of the cells of one run, which share accounts and a process: unless all are the user's own, each is judged by the
+    """Judges the cells of one run, which share accounts and a process. Unless all are the user's own, each is judged by the
     servers and the code of all."""
     if all(admission.own for admission in admissions):
         return list(admissions)
@@ -189,8 +189,8 @@ def judge_together(admissions: Sequence[Admission], studies: Iterable[Study]) ->
 
 
 def plannable(batch_id: str, frozen: str) -> str:
-    """A stored config as it can be planned with: a plan opens providers, and an installed one may act on any of its keys."""
-    load_frozen(frozen)  # reports what is wrong with it
+    """A stored config for a plan. A plan opens providers, and an installed one may act on any of its keys."""
+    load_frozen(frozen)  # raises the errors of the config
     if trust_record().knows(batch_id, frozen):
         return frozen
     config = json.loads(frozen)
@@ -200,9 +200,9 @@ def plannable(batch_id: str, frozen: str) -> str:
 
 
 def copied_config(batch_id: str, frozen: str) -> dict[str, Any]:
-    """The config of a batch as the beginning of a new one, which will be the user's own."""
+    """The config of a batch as the start of a new one, which will be the user's own."""
     config = json.loads(frozen)
-    for name in ("design", "cluster"):  # which no frozen config has
+    for name in ("design", "cluster"):  # a frozen config has neither
         config.pop(name, None)
     return config if trust_record().knows(batch_id, frozen) else without_foreign(config)
 
@@ -215,7 +215,7 @@ def omitted_keys(batch_id: str, frozen: str) -> list[str]:
 
 
 def adopt(path: Path, batch_id: str, config: str) -> None:
-    """Makes the batch the user's own with this very config, as it was shown, while its lock is held."""
+    """Makes the batch the user's own with exactly this config, as it was shown, while its lock is held."""
     with batches.holding(path, batch_id):
         origin = refuse_changed(path, batch_id, config)["origin"]
         frozen = load_frozen(config)
@@ -228,29 +228,29 @@ def adopt(path: Path, batch_id: str, config: str) -> None:
 
 
 def mark_trusted(batch_id: str, config: str, origin: str | None) -> None:
-    """The batch is the user's own with this config and, if it is a branch, with what it continues from."""
+    """Marks the batch as the user's own with this config and, if it is a branch, with its origin."""
     for text in filter(None, (config, origin)):
         trust_record().mark_trusted({batch_id: text})
 
 
 def design_text(design: Mapping[str, Any]) -> str:
-    """A study's design as the trust record knows it."""
+    """A study's design, as the trust record stores it."""
     return json.dumps(design, sort_keys=True, ensure_ascii=False)
 
 
 def refuse_changed(path: Path, batch_id: str, config: str) -> sqlite3.Row:
-    """Called while the batch's lock is held: what was shown, or judged, is what the file still says."""
+    """Checks, while the batch's lock is held, that the file still has the config that was shown or judged."""
     with reading(path) as connection:
         batch = batches.find_batch(connection, batch_id)
     if batch["config"] != config:
         raise NotTrusted(
-            f"The config of batch {batch_id} was changed by another process just now. Nothing was sent: try again."
+            f"The config of batch {batch_id} was just changed by another process. Nothing was sent. Try again."
         )
     return batch
 
 
 def rewrite_configs(path: Path, configs: Mapping[str, tuple[str, str]], note: str = "") -> None:
-    """Writes changed limits into the configs of batches, by id: before and after. The user's own stay the user's own."""
+    """Writes changed limits into the configs of batches, by id: before and after. The user's own batches stay trusted."""
     own = {batch_id: change for batch_id, change in configs.items() if trust_record().knows(batch_id, change[0])}
     with trust_record().renewing(own) if own else nullcontext():
         batches.rewrite_configs(path, {batch_id: after for batch_id, (_, after) in configs.items()}, note)
@@ -258,36 +258,36 @@ def rewrite_configs(path: Path, configs: Mapping[str, tuple[str, str]], note: st
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
-    """Asked once for all that a run would do. A yes is for these very configs."""
+    """A question about everything that a run would do. A yes covers exactly these configs."""
 
     run_id: str
     name: str
     admissions: Sequence[Admission]
-    """of its batches: each has the servers and the code of all"""
+    """of its batches; each has the servers and the code of all"""
     calls: int | None
-    """of the whole study, as planned; None: it cannot be planned"""
+    """requests of the whole study, as planned; None: it cannot be planned"""
     most_usd: float | None
-    """what they cost at most, by prices that are known here; None: unknown"""
+    """their maximum cost, by prices that are known here; None: unknown"""
     provider_batches: int = 0
-    """open ones that the file says are the user's"""
+    """open provider batches that the file attributes to the user"""
     folder: Path | None = None
-    """where files of its code are looked for; None: in the working folder"""
+    """the folder with the files of its code; None: the working folder"""
 
     @property
     def admission(self) -> Admission:
         return self.admissions[0]
 
     def adopt(self, path: Path) -> None:
-        """Yes: the batches become the user's own, as they were shown."""
+        """After a yes: makes the batches the user's own, as they were shown."""
         for admission in self.admissions:
             adopt(path, admission.batch_id, admission.frozen)
 
     def rows(self) -> list[tuple[str, str]]:
-        """All that a yes allows, and the price."""
+        """Everything that a yes allows, and the price."""
         servers = self.admission.servers
         rows: list[tuple[str, str]] = [("runs", shown(words)) for words in self.admission.code]
         if rows:
-            rows.append(("folder", f"{self.folder or Path.cwd()} (where its files are looked for)"))
+            rows.append(("folder", f"{self.folder or Path.cwd()} (the folder with its files)"))
         for server in servers:
             rows += [
                 ("server", server.where),
@@ -314,7 +314,7 @@ def question_for(
     provider_batches: int = 0,
     folder: Path | None = None,
 ) -> TrustQuestion | None:
-    """None where nothing need be asked. `planned`: how to plan each cell, with its config."""
+    """None if no question is needed. `planned`: how to plan each cell, with its config."""
     if not any(admission.needs_trust for admission in admissions):
         return None
     if len(admissions[0].servers) > MOST_SHOWN:
@@ -336,7 +336,7 @@ def question_for(
 def price_of(
     planned: Callable[[], Plan], config: FrozenConfig, servers: Sequence[NamedServer]
 ) -> tuple[int | None, float | None]:
-    """Requests and money of the whole study, by the price tables of this machine: those of the file are its own words."""
+    """Requests and money of the whole study, by the prices of this machine, since the file may state false ones."""
     try:
         plan = planned()
         if any(server.provider not in KNOWN_ENDPOINTS for server in servers):

@@ -1,7 +1,7 @@
-"""The kinds of study: their words, and where their two halves are.
+"""The kinds of study: their names, and the classes that implement them.
 
-A kind has a running half, a `Study`, which freezes, plans and plays a config, and a reading half, `Results`, which tells what
-came out of a batch. Reading a file loads no code that runs a study, and a run loads no report. An installed package adds a
+A kind has a running half, a `Study`, which freezes, plans and runs a config, and a reading half, `Results`, which reports the
+results of a batch. Reading a file loads no code that runs a study, and a run loads no report. An installed package adds a
 kind under the entry-point group `tidepool.kinds`.
 """
 
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Kind", "load_kind"]
 
 Place = str
-"""of a class, as "module:name" """
+"""a class, as "module:name" """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
     name: str
-    """as `batch.kind` and the kind's own section are written"""
+    """the value of `batch.kind` and the name of the kind's own section"""
     title: str
-    """the same for people"""
+    """the name for people"""
     summary: str
     """one sentence without a capital: what such a study does"""
     units: str
-    """what its units are called, in the plural"""
+    """the name of its units, in the plural"""
     settings_class: "type[Section] | Place"
-    """the section of the config that carries the kind's name"""
+    """the section of the config with the kind's name"""
     study_class: "type[Study] | Place"
     results_class: "type[Results] | Place" = "tidepool.engine.studies.results:Results"
     talks: bool = False
-    """its units are conversations: their messages are read in turn, and a wave is a message's position"""
+    """its units are conversations: messages are read in turn, and a wave is a message's position"""
     people: Literal["agents", "entities"] | None = None
-    """which list of the config says who takes part"""
+    """the list of participants in the config"""
     roles: Mapping[str, str] = field(default_factory=dict)
-    """which key of its section names the model of which role, as people are told; `agents` are the config's own list"""
+    """keys of its section that name models, each with its role; `agents` is the config's own list"""
     idle_roles: Callable[[Mapping[str, Any]], Sequence[str]] = lambda section: ()
-    """which of these keys name a model that is not called, by the section's other values; the section may be malformed"""
+    """keys of `roles` whose model is not called, by the section's other values; the section may be malformed"""
     files: tuple[str, ...] = ()
     """keys of its section that may name a file"""
     filled_in: tuple[str, ...] = ()
-    """keys of its section that Tidepool writes itself when a batch starts"""
+    """keys of its section that Tidepool writes when a batch starts"""
 
     @cached_property
     def settings(self) -> "type[Section]":
@@ -71,9 +71,9 @@ def _loaded(item: Any) -> Any:
 
 
 def load_kind(name: str) -> Kind:
-    if name not in KINDS:  # it may come from a stranger's file
+    if name not in KINDS:  # it may come from an untrusted file
         raise UsageError(
-            f"{name!r} is no kind of study, or needs a package that is not installed here; known are {', '.join(KINDS)}."
+            f"{name!r} is not a known kind of study, or needs a package that is not installed here. Known kinds are {', '.join(KINDS)}."
         )
     kind: Kind = KINDS[name]
     return kind
@@ -84,7 +84,7 @@ _STUDIES = "tidepool.engine.studies"
 SECRET_GAME = Kind(
     name="secret_game",
     title="Secret game",
-    summary="agents with secrets talk in pairs: who reveals, who obtains?",
+    summary="agents with secrets converse in pairs: who reveals, who obtains?",
     units="conversations",
     settings_class=f"{_STUDIES}.secret_game.config:SecretGameSettings",
     study_class=f"{_STUDIES}.secret_game.study:SecretGame",
@@ -110,7 +110,7 @@ SIMULATION = Kind(
 EVOLUTION = Kind(
     name="evolution",
     title="Evolution",
-    summary="a population of prompts gets better at a set of problems",
+    summary="a population of prompts improves on a set of problems",
     units="genomes",
     settings_class=f"{_STUDIES}.evolution.config:EvolutionSettings",
     study_class=f"{_STUDIES}.evolution.study:Evolution",
@@ -126,7 +126,7 @@ EVOLUTION = Kind(
 MUTATION = Kind(
     name="mutation",
     title="Mutation",
-    summary="a learner finds out which rewriting of a query helps",
+    summary="a learner finds out which rewrites of a query help",
     units="episodes",
     settings_class=f"{_STUDIES}.mutation.config:MutationSettings",
     study_class=f"{_STUDIES}.mutation.study:Mutation",

@@ -1,8 +1,8 @@
-"""Every name that a config can choose by and that an installed package can add to: one table for each sort of name.
+"""Names that a config can choose and that an installed package can extend: one table for each type of name.
 
-Built-in names come first and win: a package adds names and never replaces one. A package's entry is loaded only when its name is asked
-for, by the name it is registered under (`[project.entry-points."tidepool.kinds"]`), so neither a study file nor a config can name a
-module or a path. Tables hold places, not things: listing names imports nothing, and checking a name causes no import cycle.
+Built-in names take precedence: a package adds names and never replaces one. A package's entry is loaded only when its name is used, by its
+registered name (`[project.entry-points."tidepool.kinds"]`). So neither a study file nor a config can name a module or a path. Tables contain
+places instead of objects, so listing names imports nothing, and checking a name causes no import cycle.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Name → thing: iterating gives names, indexing loads the one thing that is named."""
+    """A mapping from names to objects: iterating gives names, and indexing loads the named object."""
 
     def __init__(self, noun: str, group: str, builtin: Mapping[str, str], type_name: str) -> None:
-        """`builtin`: name → "module:attribute" of this package; `type_name`: the name of the type of its things, or "function"."""
+        """`builtin`: name → "module:attribute" of this package; `type_name`: the type of the objects, or "function"."""
         self.noun = noun
         self.group = group
         self.builtin = builtin
@@ -48,57 +48,57 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self.builtin) + len(self.installed)
 
     def __contains__(self, name: object) -> bool:
-        """Our own names are known without a look at what is installed, which takes a while."""
+        """Checks built-in names first, since reading the installed packages takes a while."""
         return isinstance(name, str) and (name in self.builtin or name in self.installed)
 
     @cached_property
     def installed(self) -> "Mapping[str, EntryPoint]":
-        """What packages add under names that are not ours."""
-        from importlib.metadata import entry_points  # reading what is installed takes a while, and loading this as well
+        """The names that packages add."""
+        from importlib.metadata import entry_points  # slow to import, like reading the installed packages
 
         entries = sorted(entry_points(group=self.group), key=lambda entry: entry.name)
         return {entry.name: entry for entry in entries if entry.name not in self.builtin}
 
     def loaded(self) -> Mapping[str, T]:
-        """What somebody has asked for so far."""
+        """The objects that were loaded so far."""
         return self._loaded
 
     def named(self, name: str) -> T:
-        """The thing of this name; an unknown one is an error in words."""
+        """The object with this name. Raises an error for an unknown name."""
         if name not in self:
             raise UsageError(f"{self.noun}: {self.unknown(name)}")
         return self[name]
 
     def unknown(self, name: str, extra_names: Sequence[str] = ()) -> str:
-        """What is said of a name that nobody has registered; `extra_names` are names with a meaning of their own."""
+        """The error message for an unknown name; `extra_names` are names with a meaning of their own."""
         known = [*self, *extra_names]
         near = get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return f"{name!r} is none of {', '.join(known)}.{hint}"
+        return f"{name!r} is unknown. Use one of {', '.join(known)}.{hint}"
 
     def package_of(self, name: str) -> str | None:
-        """The distribution that adds this name; None for our own."""
+        """The distribution that adds this name; None for built-in names."""
         if name in self.builtin or name not in self.installed:
             return None
         distribution = self.installed[name].dist
         return distribution.name if distribution else "a package"
 
     def _from_package(self, entry: "EntryPoint") -> T:
-        """A stranger's code may fail in any way while it is loaded; whose it is must be told."""
+        """Loads an object of a package. Its code may fail in any way, so the error names the package."""
         subject = f"The {self.noun} {entry.name!r} of the package {self.package_of(entry.name)}"
-        advice = "Bring that package up to date, or uninstall it."
+        advice = "Update the package, or uninstall it."
         try:
             loaded: T = entry.load()
         except Exception as error:
             raise UsageError(f"{subject} cannot be loaded ({type(error).__name__}: {error}). {advice}") from error
         fits = callable(loaded) if self._type_name == "function" else type(loaded).__name__ == self._type_name
         if not fits:
-            raise UsageError(f"{subject} is not what {self.group} asks for, a {self._type_name}. {advice}")
+            raise UsageError(f"{subject} is not a {self._type_name}, as {self.group} requires. {advice}")
         return loaded
 
 
 def load_place(place: str) -> Any:
-    """What stands at "module" or "module:attribute" of this package: nothing else here loads a module by a string."""
+    """The object at "module" or "module:attribute" of this package. Nothing else here loads a module by a string."""
     module, _, attribute = place.partition(":")
     loaded = import_module(module)
     return getattr(loaded, attribute) if attribute else loaded
@@ -137,7 +137,7 @@ SIMULATED_MODELS = (
     *("filler", "solver", "solver-small", "solver-large", "solver-planted", "flat-solver", "persona", "encoder"),
     *("target", "rewriter", "judge"),
 )
-"""names under which the simulated provider has somebody; any other name is a persona of its own"""
+"""built-in names of the simulated provider; any other name makes a new persona"""
 
 _DETECTORS = f"{_STUDIES}.secret_game.detectors"
 
@@ -152,7 +152,7 @@ DETECTORS: Registry[Any] = Registry(
     },
     "function",
 )
-"""holds functions (message, secret, threshold) → where the secret stands in the message, or None"""
+"""functions (message, secret, threshold) → the position of the secret in the message, or None"""
 
 _OPERATORS = f"{_STUDIES}.mutation.operators"
 
@@ -180,11 +180,11 @@ SCORERS: Registry[Any] = Registry(
     {"match": f"{_STUDIES}.evolution.tasks.task:match"},
     "function",
 )
-"""holds functions (reply, expected, tokens) → Verdict, of the evolution"""
+"""functions (reply, expected, tokens) → Verdict, of the evolution"""
 
 
 def program_version() -> str:
-    """Which Tidepool this is: stored with every batch, and compared with that of workers on other machines."""
+    """This version of Tidepool, which is stored with every batch, and compared with that of workers on other machines."""
     from importlib.metadata import PackageNotFoundError, version  # slow to import
 
     try:

@@ -1,4 +1,4 @@
-"""Creates, runs and resumes studies. A run has one cell or several, new or stored, and all of them take the same way.
+"""Creates, runs and resumes studies. A run has one cell or several, new or stored, and all runs use the same code.
 
 Each cell is a batch. A config without a [design] is a study of one cell, and has no row in `studies`. The cells of a run share a session:
 accounts, budget, limits, waves, provider batches and one lock.
@@ -65,7 +65,7 @@ async def run_batch(
     on_event: Listener | None = None,
     control: RunControl | None = None,
 ) -> Summary:
-    """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
+    """Runs a study to its end and returns its summary. Invalid input raises an error before anything is sent or written."""
     path = Path(database)
     planned = _single_cell(study, path)
     summary = await run_planned(planned, path, on_event=on_event, control=control, cluster=study.cluster)
@@ -80,7 +80,7 @@ async def run_study(
     control: RunControl | None = None,
 ) -> StudySummary:
     """Runs a study with a [design] to its end: every cell and replicate, side by side, within one budget and one set of
-    limits. Bad input raises before anything is called or written.
+    limits. Invalid input raises an error before anything is sent or written.
     """
     path = Path(database)
     config = study.as_config() if isinstance(study, StudyInCode) else study
@@ -96,7 +96,7 @@ async def run_planned(
     control: RunControl | None = None,
     cluster: Cluster | None = None,
 ) -> Summary | StudySummary:
-    """Runs cells that are known: of a config, of another file, or a branch. `cluster` makes the live calls, if it is set."""
+    """Runs prepared cells: of a config, of another file, or a branch. `cluster` has the workers for live requests, if it is set."""
     cells = [RunningBatch(study) for study in _studies_of(planned)]
     folder = await asyncio.to_thread(_check, planned)
     if on_event:
@@ -107,7 +107,7 @@ async def run_planned(
 
 
 def create_batch(study: Config | StudyInCode, database: str | Path) -> str:
-    """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
+    """Checks and stores a new pending batch, which `resume_batch` runs in another process."""
     return _create(_single_cell(study, Path(database)), Path(database))
 
 
@@ -131,9 +131,9 @@ def _create(planned: PlannedStudy, path: Path) -> str:
 
 
 def refuse_too_many(study_id: str, cells: int) -> None:
-    """They are run side by side in one process; more than any config makes are a stranger's."""
+    """All cells run side by side in one process. A larger study than any config can make comes from an untrusted file."""
     if cells > ceilings.CELLS:
-        raise UsageError(f"Study {study_id} has {cells:,} batches, and {ceilings.CELLS:,} are the most that are run.")
+        raise UsageError(f"Study {study_id} has {cells:,} batches. The maximum for a run is {ceilings.CELLS:,}.")
 
 
 def _studies_of(planned: PlannedStudy) -> list[Study]:
@@ -143,7 +143,7 @@ def _studies_of(planned: PlannedStudy) -> list[Study]:
 
 
 def _check(planned: PlannedStudy) -> Path | None:
-    """Refuses what no run would take. Returns the folder of the study's own code, where it has any that can be run."""
+    """Rejects studies that cannot run. Returns the folder of the study's own code, if it has code to run."""
     refuse_too_many(planned.name, len(planned.cells))
     studies_planned = _studies_of(planned)
     folder = None
@@ -158,8 +158,8 @@ def _check(planned: PlannedStudy) -> Path | None:
 
 
 def _write(path: Path, planned: PlannedStudy, folder: Path | None) -> tuple[str, list[str]]:
-    """Writes all cells at once: the id of the study or the only batch, and the ids of the batches. What the user's own config
-    asks for is trusted from then on, by its id and this very config; code that it runs is looked for in the same folder again."""
+    """Writes all cells at once. Returns the id of the study or the only batch, and the ids of the batches. The user's own
+    config is trusted from then on, by its id and exactly this config, and its code is found in the same folder again."""
     new = [_new_batch(cell.config) for cell in planned.cells]
     prepare(path)
     if planned.design:
@@ -199,7 +199,7 @@ async def resume_batch(
     control: RunControl | None = None,
     trust: bool = False,
 ) -> Summary:
-    """Resumes a batch that stopped, or all cells of its study that are not completed, and retries failed units; buys nothing
+    """Resumes a stopped batch, or all cells of its study that are not completed, and retries failed units. Buys nothing
     twice.
 
     A batch that was not created here is refused before anything is sent or run, unless `trust` makes it the user's own.
@@ -222,7 +222,7 @@ async def resume_batch(
             cells[0].study = study_to_run(connection, stored[0].batch, cells[0].config)
     for cell in cells:
         if not cell.ended and cell.study.code():
-            # In the folder where it lay when the batch was created or trusted: code imports what lies beside it.
+            # Use the folder where the batch was created or trusted, since code imports files from there.
             folders = trust_record().folders_of(cell.batch_id) or [Path.cwd()]
             await asyncio.to_thread(cell.study.find_code, folders)
     ids = run_id, [cell.batch_id for cell in cells]
@@ -234,7 +234,7 @@ resume_study = resume_batch
 
 
 def _stored_cells(connection: sqlite3.Connection, reference: str) -> tuple[str | None, list[studies.StoredCell]]:
-    """The id of the study that is meant, None for a batch of its own; and the cells that run together."""
+    """The study's id, None for a batch of its own, and the cells that run together."""
     study_id = studies.study_to_resume(connection, reference)
     if study_id is None:
         return None, [studies.StoredCell(batches.find_batch(connection, reference), {})]
@@ -246,7 +246,7 @@ def _stored_cells(connection: sqlite3.Connection, reference: str) -> tuple[str |
 def _judge_cells(
     connection: sqlite3.Connection, stored: Sequence[studies.StoredCell], changes: Sequence[str]
 ) -> tuple[list[RunningBatch], list[Admission]]:
-    """Each cell as it would continue, and what those that have not ended would do here."""
+    """Each cell as it would continue, and what the unfinished cells would do here."""
     cells, admissions = [], []
     for item in stored:
         batch, config = item.batch, with_overrides(load_frozen(item.batch["config"]), changes)
@@ -256,12 +256,12 @@ def _judge_cells(
         if not ended:
             admissions.append(admission)
     running = [cell.study for cell in cells if not cell.ended]
-    shared_config([study.config for study in running])  # cells that name different servers are refused
+    shared_config([study.config for study in running])  # raises an error if cells name different servers
     return cells, judge_together(admissions, running)
 
 
 def _allow(admission: Admission, path: Path, trust: bool) -> None:
-    """Before anything of this batch is sent or run: it is adopted, or refused, where it needs trust."""
+    """Before anything of this batch is sent or run: makes it the user's own, or refuses it, if it needs trust."""
     if not trust:
         admission.refuse("" if path == Path("tidepool.db") else f"--db {shlex.quote(str(path))} ")
     elif admission.needs_trust:
@@ -269,14 +269,14 @@ def _allow(admission: Admission, path: Path, trust: bool) -> None:
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> FrozenConfig:
-    """The config that the batch would continue with, for a plan of it."""
+    """The config that the batch would continue with, for a plan."""
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
     return with_overrides(load_frozen(plannable(batch["id"], batch["config"])), overrides)
 
 
 def refuse_untrusted(batch: sqlite3.Row) -> None:
-    """Raises where the batch, as its file has it, could not continue without a question: for callers that cannot ask."""
+    """Raises an error if the stored batch needs a question before it can continue. For callers that cannot ask."""
     config = load_frozen(batch["config"])
     judge(batch["id"], batch["config"], study_from(config)).refuse()
 
@@ -284,8 +284,8 @@ def refuse_untrusted(batch: sqlite3.Row) -> None:
 def question_about(
     path: Path, reference: str, changes: Iterable[str] = (), plan: Plan | None = None
 ) -> TrustQuestion | None:
-    """None where nothing need be asked before a batch, or its study, continues with these `--set` changes, or before `plan` is
-    made of it. Nothing in it is taken from what the file claims: not how much is answered already, nor what a model costs."""
+    """None if no question is needed before a batch, or its study, continues with these `--set` changes, or before `plan` is
+    made of it. The file's own claims are ignored: how much is answered already, and what a model costs."""
     with reading(path) as connection:
         references = [reference] if plan is not None else studies.batches_to_resume(connection, reference)
         rows = [batches.find_batch(connection, one) for one in references]
@@ -295,7 +295,7 @@ def question_about(
         studied = [study_from(with_overrides(config, changes)) for config in stored]
         admissions = [admit(connection, row, study) for row, study in zip(rows, studied, strict=True)]
         jobs = [job for row in rows for job in batches.open_provider_batches(connection, row["number"])]
-    # Yes adopts the stored configs, so servers that `--set` replaces this time are shown as well.
+    # A yes trusts the stored configs, so servers that `--set` replaces this time are shown as well.
     admissions = judge_together(admissions, (*studied, *map(study_from, stored)))
     run_id, name = str(rows[0]["id"]), str(rows[0]["name"])
 
@@ -313,7 +313,7 @@ def question_about(
 
 @dataclass(slots=True)
 class _Run:
-    """The life of a run: its accounts, its lock, its beginning, its end and what stopped it."""
+    """One run: its accounts, its lock, its start, its end and what stopped it."""
 
     path: Path
     name: str
@@ -323,18 +323,18 @@ class _Run:
     is_study: bool
     """with a [design], and a row in `studies`"""
     changes: Sequence[str] = ()
-    """limits that stored cells are resumed with"""
+    """changed limits for stored cells"""
     admissions: Sequence[Admission] = ()
-    """of stored cells: their configs as they were judged"""
+    """of stored cells, with the judged configs"""
     ended: set[str] = field(default_factory=set)
     """batches whose end is in the file"""
     units: dict[str, int] = field(default_factory=dict)
-    """expected, by batch"""
+    """expected units, by batch"""
 
     async def to_end(
         self, place: Callable[[], tuple[str, list[str]]], cluster: Cluster | None
     ) -> Summary | StudySummary:
-        """`place` returns the id of the run and of its batches, and writes new ones: accounts are checked before."""
+        """`place` writes new batches and returns the id of the run and of its batches. Accounts are checked before."""
         configs = [batch.config for batch in self.batches if not batch.ended]
         models = set().union(*(config.models() for config in configs))
         servers = self._name_servers(configs)
@@ -358,11 +358,11 @@ class _Run:
         try:
             _raise_fault(outcomes)
             return summarise_study(self.path, run_id) if self.is_study else summarise(self.path, run_id)
-        finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
+        finally:  # last, since any open reader prevents the file from becoming a plain one
             await asyncio.to_thread(settle, self.path)
 
     def _begin(self, accounts: OpenAccounts) -> None:
-        """In a thread, as all short writes: another batch of the same loop may be in the middle of its own."""
+        """Runs in a thread, like all short writes, since another batch of the same loop may be in the middle of a write."""
         running = [batch for batch in self.batches if not batch.ended]
         for admission in self.admissions:
             refuse_changed(self.path, admission.batch_id, admission.frozen)
@@ -386,7 +386,7 @@ class _Run:
         self.ended.add(batch.batch_id)
 
     def _name_servers(self, configs: Sequence[FrozenConfig]) -> tuple[str, ...]:
-        """Before anything is sent: where the configs send requests, and with which key, where that is not usual."""
+        """Before any request: reports servers and keys of the configs that are not the usual ones."""
         servers = (server for config in configs for server in servers_to_name(config, config.models()))
         words = tuple(dict.fromkeys(server.in_words for server in servers))
         if words:
@@ -398,7 +398,7 @@ class _Run:
             self.listener(event)
 
     def _listener_for(self, batch_id: str) -> Listener | None:
-        """What is told of each batch is told of the run: one sum of units."""
+        """A listener for one batch that reports to the run's listener, with one total of units."""
         if self.listener is None or len(self.batches) == 1:
             return self.listener
 
@@ -431,8 +431,8 @@ def _raise_fault(outcomes: Sequence[SessionOutcome]) -> None:
 
 
 def _rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str], note: str = "") -> None:
-    """New limits become part of the configs: a resume reads them from there, where the trust record covers them, and never
-    from the rows of `control`."""
+    """Stores new limits in the configs, which the trust record covers. A resume reads them from there, and never from the
+    rows of `control`."""
     with reading(path) as connection:
         before = {batch_id: str(batches.find_batch(connection, batch_id)["config"]) for batch_id in batch_ids}
     after = {key: with_overrides(load_frozen(text), changes).to_json() for key, text in before.items()}
@@ -440,8 +440,8 @@ def _rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str]
 
 
 def shared_config(configs: Sequence[FrozenConfig]) -> FrozenConfig:
-    """What the accounts of a run are opened by: the first config, with the section of each provider as those cells have it
-    that use the provider. No design can vary them, so cells that differ in a server or a key were changed in the file."""
+    """The config for opening the accounts of a run: the first config, with the provider sections of the cells that use them. A
+    design cannot vary these, so cells with different servers or keys were changed in the file."""
     if len(configs) == 1:
         return configs[0]
     sections: dict[str, ProviderSettings] = {}
@@ -450,7 +450,7 @@ def shared_config(configs: Sequence[FrozenConfig]) -> FrozenConfig:
             section = config.providers.section(name)
             if _places(name, sections.setdefault(name, section)) != _places(name, section):
                 raise FileError(
-                    f"The cells of this study name different servers or keys for {name}. Its file was changed."
+                    f"The cells of this study name different servers or keys for {name}. The study file was changed."
                 )
     first = configs[0].providers
     merged = {name: first.section(name) for name in first.model_fields_set} | sections
@@ -464,14 +464,14 @@ def _places(name: str, section: ProviderSettings) -> dict[str, Any]:
 
 
 _usual_thresholds: list[tuple[int, int, int]] = []
-"""of the runs under way: the last one that ends restores the first"""
+"""of the runs in progress; the last one that ends restores the first value"""
 
 
 @contextmanager
 def gc_tuned() -> Iterator[None]:
-    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third.
+    """Tunes the garbage collector: scanning a hundred thousand live conversations repeatedly would cost a third of the time.
 
-    What was there before is frozen as it is: collecting it first would cost a small study more than the study.
+    Objects that exist before the run are frozen without a collection, which would cost a small study more than the study.
     """
     _usual_thresholds.append(gc.get_threshold())
     gc.freeze()

@@ -1,7 +1,7 @@
-"""One call outside every batch: a provider is tried. Nothing is kept, nothing is repeated.
+"""One request outside every batch, to try a provider. It is not stored and not retried.
 
-It goes through the provider that a batch would go through, once: somebody is waiting for it, sees what went wrong in
-the provider's words, and can ask again. So there are no retries here, and a short patience.
+It uses the same provider as a batch would. The user is waiting for it, sees an error in the provider's words, and can ask
+again. So there are no retries, and the timeout is short.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from tidepool.engine.providers.endpoint import open_provider, scrub_keys
 from tidepool.engine.providers.protocol import Provider, ProviderError
 
 PATIENCE = 60.0
-"""seconds, unless told otherwise"""
+"""default in seconds"""
 PROBE_TOKENS = 16
 NO_BATCH = "library"
-"""what the calls belong to instead of a batch"""
+"""the batch id of these calls"""
 
 
 @dataclass(frozen=True, slots=True)
 class SingleAnswer:
-    """What came back of a call outside every batch."""
+    """The result of a call outside every batch."""
 
     text: str
     model: str
@@ -53,7 +53,7 @@ async def provider_for(model: str, providers: Providers | None = None) -> AsyncI
 
 
 def probe_call(model: str) -> Call:
-    """A question as short as one can be, to see whether the model answers."""
+    """A minimal request that checks whether the model answers."""
     model = resolve_model(model)
     operation = "embed" if "embed" in model or model == "simulated:encoder" else "chat"
     messages = (Message("user", "Answer with the word: ready"),)
@@ -61,14 +61,14 @@ def probe_call(model: str) -> Call:
 
 
 async def most_cost_of(call: Call, providers: Providers | None = None) -> float | None:
-    """What the call may cost in dollars, at most; None: unknown."""
+    """The maximum cost of the call in dollars; None: unknown."""
     async with provider_for(call.model, providers) as provider:
         tag = provider.price(call.model_name)
         return None if tag is None else worst_cost(call, tag)
 
 
 async def ask_once(call: Call, providers: Providers | None = None, *, patience: float = PATIENCE) -> SingleAnswer:
-    """Sends the call once, and raises RunError with the provider's words where it fails."""
+    """Sends the call once. Raises RunError with the provider's message if it fails."""
     refuse_retired(call.model)
     try:
         async with asyncio.timeout(patience), provider_for(call.model, providers) as provider:
@@ -83,7 +83,7 @@ async def ask_once(call: Call, providers: Providers | None = None, *, patience: 
         raise RunError(scrub_keys(str(error))) from None
     except TimeoutError:
         raise RunError(
-            f"{call.model} gave no answer within {patience:g} s. Check the network and the address, or ask again."
+            f"{call.model} did not answer within {patience:g} s. Check the network and the address, or try again."
         ) from None
     return SingleAnswer(
         text="" if call.operation == "embed" else answer.text,

@@ -5,8 +5,8 @@
     study = SecretGame(agents=[Agent(name="Ada", model="gpt4o_mini", secret="marigold"), …], num_interactions=20)
     summary = await run_batch(study, database="study.db")
 
-A name is loaded when it is first used, so that importing costs next to nothing; type checkers and editors follow the
-imports below. docs/python.md is a tour.
+Names load on first use, so importing is fast. Type checkers and editors follow the imports below. docs/python.md is a
+tour.
 """
 
 from importlib import import_module
@@ -136,7 +136,7 @@ _HOMES = {
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-if not TYPE_CHECKING:  # with a `__getattr__` in sight, a type checker would take every name for granted
+if not TYPE_CHECKING:  # with a visible `__getattr__`, a type checker would accept every name
 
     def __getattr__(name: str) -> object:
         if name not in _HOME_OF:

@@ -1,1 +1,1 @@
-"""The HTTP API: batches of simulations to create, follow, export and delete."""
+"""The HTTP API: create, follow, export and delete batches of simulations."""

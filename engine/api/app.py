@@ -1,4 +1,4 @@
-"""The HTTP API: create, read, export and delete batches of simulations. Errors are JSON answers, never pages."""
+"""The HTTP API: create, read, export and delete batches of simulations. Errors are JSON responses."""
 
 import asyncio
 import contextlib
@@ -54,10 +54,10 @@ MANY = 1000
 
 Few = Annotated[int, Query(ge=1, le=FEW)]
 Many = Annotated[int, Query(ge=1, le=MANY)]
-Offset = Annotated[int, Query(ge=0, le=2**32, description="how many to pass over")]
+Offset = Annotated[int, Query(ge=0, le=2**32, description="number of entries to skip")]
 
 FAILURES: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": Failure, "description": "The request is refused: `message` says why."},
+    "4XX": {"model": Failure, "description": "The request is rejected. `message` has the reason."},
     "5XX": {"model": Failure, "description": "The study file cannot be used."},
 }
 
@@ -73,7 +73,7 @@ _STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem au
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """The OpenAPI document as plain HTML: FastAPI's own page loads scripts from other servers."""
+    """The OpenAPI document as plain HTML, since FastAPI's own page loads scripts from other servers."""
     title = escape(f"{document['info']['title']} API")
     operations = [
         f"<h2>{method.upper()} <code>{escape(path)}</code></h2><p>{escape(operation['description'])}</p>"
@@ -91,7 +91,7 @@ def page(document: Mapping[str, Any]) -> str:
 def create_app(
     database: Path, launch: Launch, *, auth: TokenAuth, at_once: int = 4, most_bytes: int = MOST_BYTES
 ) -> FastAPI:
-    """The API on one study file. `launch` starts the process that runs a batch."""
+    """The API for one study file. `launch` starts the process that runs a batch."""
     prepare(database)
     runs = Runs(database, launch, at_once)
 
@@ -172,17 +172,17 @@ def _success(data: Any) -> Success[Any]:
 def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
     @app.post(PATH, status_code=201, response_model=Success[Created])
     def create(body: NewBatch) -> Success[Any]:
-        """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
+        """Checks and stores the batch, and runs it in the background. Poll it with GET."""
         batch_id = create_batch(config_from(body.as_config(), source="the body"), database)
         runs.queue(batch_id, BatchStatus.PENDING)
-        message = f"{body.num_simulations} simulations are under way: GET {PATH}/{batch_id}"
+        message = f"{body.num_simulations} simulations have started. Poll GET {PATH}/{batch_id}"
         return _success({"id": batch_id, "message": message})
 
     @app.get(PATH, response_model=Success[list[BatchRecord]], response_model_exclude_unset=True)
     def list_all(
         request: Request, response: Response, include_simulations: bool = False, limit: Few = FEW, offset: Offset = 0
     ) -> Success[Any]:
-        """The batches of simulations in the file, the oldest first; each with its first simulations where asked."""
+        """Lists the batches of simulations in the file, oldest first; each with its first simulations if you ask for them."""
         page = (0, FEW) if include_simulations else None
         with reading(database) as connection:
             add_page_headers(request, response, limit, offset, simulation_count(connection))
@@ -198,7 +198,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
         limit: Many = MANY,
         offset: Offset = 0,
     ) -> Success[Any]:
-        """One batch with a page of its simulations, as far as they have come: those with the numbers after `offset`."""
+        """Returns one batch with a page of its finished simulations: those with the numbers after `offset`."""
         with reading(database) as connection:
             batch = find(connection, id)
             if include_simulations:
@@ -216,7 +216,7 @@ def _add_export(app: FastAPI, database: Path) -> None:
         },
     )
     def export(id: str, format: Annotated[Literal["json", "csv"], Query()] = "json") -> FileResponse:
-        """The batch as a download: results.json as `tidepool export` writes it, or one CSV file."""
+        """Returns the batch as a download: results.json as `tidepool export` writes it, or one CSV file."""
         with reading(database) as connection:
             find(connection, id)
         with contextlib.ExitStack() as until_sent:
@@ -231,7 +231,7 @@ def _add_export(app: FastAPI, database: Path) -> None:
 def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
     @app.delete(f"{PATH}/{{id}}", response_model=Success[Notice])
     def delete(id: str) -> Success[Any]:
-        """Removes a batch that is not running."""
+        """Deletes a batch that is not running."""
         with reading(database) as connection:
             batch = find(connection, id)
         if batch["status"] == BatchStatus.PENDING and runs.lives(id):
@@ -249,26 +249,26 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
             steer_any(database, id, "stop")
         except NotFound as error:
             raise HTTPException(409, str(error)) from None
-        return _success({"message": f"Batch {id} was told to stop."})
+        return _success({"message": f"Batch {id} is stopping."})
 
     @app.post(f"{PATH}/{{id}}/resume", status_code=202, response_model=Success[Notice])
     def resume(id: str) -> Success[Any]:
-        """Goes on with a batch that stopped, and retries its failed simulations."""
+        """Resumes a stopped batch, and retries its failed simulations."""
         with reading(database) as connection:
             batch = find(connection, id)
             state = status_now(database, batch, progress_of(connection, batch["number"]))
         if state in (BatchStatus.IN_PROGRESS, BatchStatus.COMPLETED) or runs.waits(id):
-            raise HTTPException(409, f"Batch {id} is {state}: nothing to resume.")
+            raise HTTPException(409, f"Batch {id} is {state}. There is nothing to resume.")
         refuse_untrusted(batch)
         if not runs.queue(id, batch["status"]):
-            raise HTTPException(409, f"Batch {id} is not as it was a moment ago: look at it, then try again.")
-        return _success({"message": f"Batch {id} goes on."})
+            raise HTTPException(409, f"Batch {id} has just changed. Check its state, then try again.")
+        return _success({"message": f"Batch {id} resumes."})
 
 
 def _add_entities(app: FastAPI, database: Path) -> None:
     @app.get("/api/entities", response_model=Success[list[EntityRecord]])
     def list_entities(request: Request, response: Response, limit: Many = MANY, offset: Offset = 0) -> Success[Any]:
-        """The entities of the file's library, for `entity_ids`."""
+        """Lists the entities of the file's library, for `entity_ids`."""
         with reading(database) as connection:
             add_page_headers(request, response, limit, offset, library.stamp(connection)[0][0])
             stored = library.list_entities(connection, limit=limit, offset=offset)

@@ -1,11 +1,11 @@
-"""Who may call `tidepool api` and `tidepool web`.
+"""Decides who may call `tidepool api` and `tidepool web`.
 
-Every user of a machine reaches its loopback, so a token is required there too. It is made at each start and printed as a link. Opening
-the link sets a cookie, so that the token stands in no later address; programs send it as a header. The cookie is not the token: it is
-valid for this start only, and does not reveal a token that the user chose.
+Every user of a machine can reach its loopback address, so a token is required there too. It is created at each start and printed as a link.
+Opening the link sets a cookie, so that the token is in no later address. Programs send it as a header. The cookie differs from the token: it
+is valid for this start only, and does not reveal a token that the user chose.
 
-On loopback only names of this machine are served, and no page of another origin, so that no web page gets in by DNS rebinding. Starlette's
-TrustedHostMiddleware does not read the brackets of `[::1]`, and the web app has no Starlette, so both use this class.
+On loopback, only names of this machine are served, and no page of another origin, so that no web page gets in by DNS rebinding. Starlette's
+TrustedHostMiddleware cannot parse the brackets of `[::1]`, and the web app has no Starlette, so both use this class.
 """
 
 import os
@@ -21,7 +21,7 @@ from tidepool.engine.errors import UsageError
 
 VARIABLE = "TIDEPOOL_API_TOKEN"
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::[0-9]{1,5})?", re.ASCII)
-"""of a Host header, in small letters: no user information, no path"""
+"""a Host header in lower case: no user information, no path"""
 SHORTEST_TOKEN = 8
 NO_FRAMES = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
 """headers against clickjacking: no page of another site or port may show ours in a frame"""
@@ -36,27 +36,27 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a server asks for."""
+    """The token that a server requires."""
 
     value: str
     new: bool
-    """at this start, for it alone; else the user chose it, and knows it"""
+    """created at this start and valid for it only; otherwise the user chose it and knows it"""
 
     @classmethod
     def of_start(cls) -> "Token":
-        """The one of the environment, or a new one. It never stands in a command line, which others can list."""
+        """The token from the environment, or a new one. It is never in a command line, which other users can list."""
         token_value = os.environ.get(VARIABLE)
         if not token_value:
             return cls(secrets.token_urlsafe(24), new=True)
         if len(token_value) < SHORTEST_TOKEN:
             raise UsageError(
-                f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one."
+                f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters. Choose a longer one."
             )
         return cls(token_value, new=False)
 
 
 def greeting(address: str, token: Token | None) -> str:
-    """What is printed at the start: the link to open, which ends at a blank; a token that the user chose is not shown."""
+    """The message at the start: the link to open, which ends at a space. A token that the user chose is not shown."""
     if token is None:
         return f"serving {address} without a token"
     return (
@@ -66,14 +66,14 @@ def greeting(address: str, token: Token | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AuthRequest:
-    """What a request shows of who sends it."""
+    """The parts of a request that identify its sender."""
 
     method: str
     path: bytes
-    """as it was sent, percent signs and all"""
+    """as it was sent, with percent signs"""
     query: bytes
     headers: Mapping[bytes, bytes]
-    """by names in small letters"""
+    """by names in lower case"""
     port: int
 
     def text(self, name: bytes) -> str:
@@ -88,7 +88,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
-    """Opened the link: is redirected to the address without the token, with a cookie."""
+    """The user opened the link and is redirected to the address without the token, with a cookie."""
 
     location: str
     cookie: str
@@ -107,7 +107,9 @@ class TokenAuth:
         """None: the request may pass."""
         host = request.text(b"host")
         if self._local_only and not is_loopback(_name(host)):
-            return Refused(403, f"{self._name} serves this machine only, not {host[:100]!r}.")
+            return Refused(
+                403, f"{self._name} serves this machine only, not {host[:100]!r}. Use localhost in the address."
+            )
         if self._token is not None and (authenticated := self._by_link(request)):
             return authenticated
         if self._token is not None and _bearer(request.headers.get(b"authorization", b""), self._token):
@@ -116,15 +118,15 @@ class TokenAuth:
             return self._other_origin(request)
         return Refused(
             401,
-            f"{self._name} wants its token. Open the link that it printed at its start, or send the header "
+            f"{self._name} requires its token. Open the link that it printed at its start, or send the header "
             f"`Authorization: Bearer TOKEN` with the token of that link, or of {VARIABLE}.",
         )
 
     def _other_origin(self, request: AuthRequest) -> Refused | None:
-        """A page of another site, or of another port, in the same browser: it would come with the browser's cookies."""
+        """Rejects a page of another site or port in the same browser, which would send the browser's cookies."""
         origin = request.text(b"origin")
         if origin and origin.partition("//")[2] != request.text(b"host"):
-            return Refused(403, f"{self._name} answers no page of {origin[:100]!r}.")
+            return Refused(403, f"{self._name} rejects requests from pages of {origin[:100]!r}.")
         return None
 
     def _by_link(self, request: AuthRequest) -> Authenticated | None:
@@ -154,18 +156,18 @@ def _bearer(authorization: bytes, token: bytes) -> bool:
 
 
 def _cookie_name(port: int) -> bytes:
-    """Cookies know no ports: two servers of one machine must not take each other's."""
+    """The cookie name has the port, since cookies ignore ports and two servers of one machine must not share them."""
     return b"tidepool-%d" % port
 
 
 def _name(address: str) -> str:
-    """The host of HOST or HOST:PORT, without the brackets of an IPv6 address; empty where it is written otherwise."""
+    """The host of HOST or HOST:PORT, without the brackets of an IPv6 address; empty if it is malformed."""
     match = _HOST.fullmatch(address)
     return (match[1] or match[2]) if match else ""
 
 
 def listening(host: str, port: int, server_name: str) -> socket.socket:
-    """A socket that is bound, so that its port is known before anything is served; 0 stands for any that is free."""
+    """A bound socket, so that its port is known before anything is served; 0 means any free port."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:

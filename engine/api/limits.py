@@ -1,7 +1,7 @@
-"""Limits of the HTTP API on requests and connections: authentication first, then the length and the duration of a body.
+"""Limits of the HTTP API on requests and connections: authentication first, then the size and the duration of a body.
 
-Neither Starlette nor uvicorn limits the size of a body, or the time that it may take. FastAPI reads a body before it solves dependencies,
-so the check of the token is a middleware as well.
+Neither Starlette nor uvicorn limits the size of a body, or its duration. FastAPI reads a body before it resolves dependencies, so the token
+check is a middleware as well.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ MOST_HEADER_BYTES = 32 * 2**10
 
 
 class RequestLimits:
-    """A middleware that passes on requests of somebody who may call, with their whole body."""
+    """A middleware that passes on authorized requests with their whole body."""
 
     def __init__(
         self, app: ASGIApp, auth: TokenAuth, most_bytes: int = MOST_BYTES, body_seconds: float = BODY_SECONDS
@@ -44,7 +44,7 @@ class RequestLimits:
             await _response(body)(scope, receive, send)
 
     async def _body(self, receive: Receive) -> bytes | Refused | None:
-        """The whole body; None if the caller went away, since half a body is no request."""
+        """The whole body; None if the caller disconnected, since half a body is not a request."""
         body = bytearray()
         try:
             async with asyncio.timeout(self._body_seconds):
@@ -69,7 +69,7 @@ def _auth_request(scope: Scope) -> AuthRequest:
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, then whatever comes."""
+    """Returns the body that was read, and then further messages."""
     pending = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> MutableMapping[str, Any]:
@@ -79,7 +79,7 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
 
 
 def _response(refusal: Refused | Authenticated) -> Response:
-    """The rest of a refused request is not waited for."""
+    """A refused request is answered without waiting for its rest."""
     if isinstance(refusal, Authenticated):
         headers = {"set-cookie": refusal.cookie, "cache-control": "no-store", "referrer-policy": "no-referrer"}
         response = Response(status_code=303, headers=headers)

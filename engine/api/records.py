@@ -1,6 +1,6 @@
 """Requests and responses of the HTTP API, and how they are read from the file.
 
-The file may be anybody's. A row with values of another type does not become a response: the file is reported as damaged.
+The file may be untrusted. A row with values of another type does not become a response, and the file is reported as damaged.
 """
 
 import json
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 EXAMPLE: dict[str, JsonValue] = {
     "name": "A mill for the valley",
-    "context": "The council talks about a new mill.",
+    "context": "The council discusses a new mill.",
     "entity_ids": ["*"],
     "interaction_size": 2,
     "num_simulations": 3,
@@ -40,7 +40,9 @@ class NewBatch(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [EXAMPLE]})
 
     name: str = Field(min_length=1, max_length=ceilings.NAME)
-    context: str = Field(min_length=1, max_length=ceilings.CONTEXT, description="the situation the entities are in")
+    context: str = Field(
+        min_length=1, max_length=ceilings.CONTEXT, description="the situation that the entities respond to"
+    )
     entity_ids: list[Annotated[str, Field(min_length=1, max_length=ceilings.WORD)]] = Field(
         min_length=1, max_length=ceilings.ENTITIES, description="entities of the file's library"
     )
@@ -52,7 +54,9 @@ class NewBatch(BaseModel):
     metadata: Metadata = Field(default_factory=dict)
     model: str = Field(default="simulated:persona", max_length=ceilings.WORD, description="PROVIDER:MODEL, or a preset")
     style: Style = "enacted"
-    seed: int = Field(default=42, ge=-(2**53), le=2**53, description="a whole number that every reader of JSON keeps")
+    seed: int = Field(
+        default=42, ge=-(2**53), le=2**53, description="a whole number that every JSON parser reads exactly"
+    )
     service: ServiceName | Service = Field(default="auto", description="a service's name, or a whole [service]")
     thoughts: bool = False
     language: str = Field(default="English", min_length=1, max_length=100)
@@ -84,7 +88,7 @@ class Length(BaseModel):
     n_turns: int
     simulation_rounds: int
     final_turn_number: int
-    """the last turn in which somebody spoke"""
+    """the last turn with a message"""
 
 
 class SimulationRecord(BaseModel):
@@ -120,7 +124,7 @@ class BatchRecord(BaseModel):
     progress: Progress
     metadata: dict[str, Any]
     simulations: list[SimulationRecord] | None = None
-    """where asked for"""
+    """if requested"""
 
 
 class EntityRecord(BaseModel):
@@ -142,15 +146,15 @@ class Failure(BaseModel):
 
 
 def find(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row:
-    """By its whole id; batches of other kinds are none of this API's."""
+    """Finds a batch by its full id. This API does not have batches of other kinds."""
     row = simulation_batch(connection, batch_id)
     if row is None or not BATCH_ID.match(batch_id):
-        raise NotFound(f"There is no batch of simulations {batch_id!r} in this file.")
+        raise NotFound(f"There is no batch of simulations with the id {batch_id!r} in this file.")
     return row
 
 
 def simulations_planned(connection: sqlite3.Connection, batch: sqlite3.Row) -> int:
-    """How many simulations the batch has, or will have."""
+    """The number of simulations that the batch has, or will have."""
     planned: int = progress_of(connection, batch["number"])["units_total"]
     planned = planned or json.loads(batch["config"])["simulation"]["num_simulations"]
     return max(planned, last_unit(connection, batch["number"]))
@@ -159,8 +163,8 @@ def simulations_planned(connection: sqlite3.Connection, batch: sqlite3.Row) -> i
 def batch_record(
     path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, page: tuple[int, int] | None
 ) -> BatchRecord:
-    """`page`: how many simulations are passed over, and how many are shown; None: none. They are counted by their places
-    in the plan, so that a page stays the same page while the batch grows."""
+    """`page`: how many simulations to skip, and how many to show; None: none. Pages follow the plan, so a page stays the
+    same while the batch grows."""
     config = json.loads(batch["config"])
     settings = config["simulation"]
     progress = progress_of(connection, batch["number"])

@@ -1,7 +1,7 @@
-"""Batches of the API run in processes of their own, so many at once; the others wait in this one.
+"""Runs batches of the API in separate processes, a limited number at once. Other batches wait in this process.
 
-A batch that waits is pending in the file. Batches under way do not notice that the API ends; those that still waited then are resumed by
-`POST …/resume`. Nothing that a file says starts a batch: only a request does.
+A waiting batch is pending in the file. Running batches do not notice when the API ends. Batches that were still waiting are resumed by
+`POST …/resume`. Nothing in a file starts a batch; only a request does.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ LOOK_SECONDS = 0.2
 
 
 class Process(Protocol):
-    """A batch's own process, as the launcher knows it."""
+    """The process of a batch, as the launcher knows it."""
 
     @property
     def ended(self) -> bool: ...
 
     def complaint(self) -> str | None:
-        """What it died of before its end."""
+        """Why it died before its end."""
 
 
 Launch = Callable[[Path, str], Process]
@@ -38,13 +38,13 @@ class Runs:
         self._launch = launch
         self._at_once = at_once
         self._waiting: dict[str, None] = {}
-        """batches, in the order in which they were asked for"""
+        """batches in the order of their requests"""
         self._running: dict[str, Process] = {}
         self._lock = threading.Lock()
-        """requests are answered in threads of their own"""
+        """requests are answered in separate threads"""
 
     def queue(self, batch_id: str, status: str) -> bool:
-        """The batch waits for its turn, and for an old process of it to end; False where it is not in this state any more."""
+        """Queues the batch until there is a free place and its old process has ended. False if its state has changed."""
         with self._lock:
             queued = api_queue.queue(self._database, batch_id, status)
             if queued:
@@ -53,19 +53,19 @@ class Runs:
         return queued
 
     def forget(self, batch_id: str) -> None:
-        """It was deleted."""
+        """Removes a deleted batch."""
         self._waiting.pop(batch_id, None)
 
     def waits(self, batch_id: str) -> bool:
         return batch_id in self._waiting
 
     def lives(self, batch_id: str) -> bool:
-        """Its process is there, whether or not it has begun with the batch, or is done with it."""
+        """Whether its process exists, even before it starts or after it finishes the batch."""
         process = self._running.get(batch_id)
         return process is not None and not process.ended
 
     async def keep_going(self) -> None:
-        """Starts what waits and sees what ended, until cancelled."""
+        """Starts waiting batches and handles ended processes, until cancelled."""
         while True:
             with contextlib.suppress(FileError, sqlite3.Error, OSError):
                 await asyncio.to_thread(self.look)
@@ -79,7 +79,7 @@ class Runs:
         for batch_id, process in list(self._running.items()):
             if process.ended:
                 del self._running[batch_id]
-                if batch_id not in self._waiting:  # else it was resumed meanwhile
+                if batch_id not in self._waiting:  # otherwise it was resumed in the meantime
                     reason = process.complaint() or "its process ended before it began"
                     api_queue.note_failure(self._database, batch_id, reason)
         for batch_id in [one for one in self._waiting if one not in self._running]:

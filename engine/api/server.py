@@ -1,7 +1,7 @@
-"""Serves the API: on loopback, on any other address only with a token.
+"""Serves the API: without a token only on loopback.
 
-It ends with its signal: what is under way has `DRAIN_SECONDS`, and threads that are still in the middle of something are
-not waited for. Everything they do in the file happens wholly or not at all.
+It ends with its signal. Requests in progress get `DRAIN_SECONDS`, and threads that are still busy are not waited for.
+Everything that they do in the file happens completely or not at all.
 """
 
 import signal
@@ -16,7 +16,7 @@ from tidepool.engine.errors import UsageError
 if TYPE_CHECKING:
     import uvicorn
 
-EXTRA = "The API needs the extra `api`: pip install 'tidepool-lab[api]'."
+EXTRA = "The API needs the extra `api`. Run pip install 'tidepool-lab[api]'."
 DRAIN_SECONDS = 1
 
 
@@ -31,17 +31,18 @@ def serve(
     on_ready: Callable[[int], None],
     debug: bool = False,
 ) -> None:
-    """Serves until it is stopped; batches under way go on without it. `on_ready` is told the port."""
+    """Serves until it is stopped. Running batches continue without it. `on_ready` gets the port."""
     local_only = is_loopback(host)
     if not local_only and not token:
         raise UsageError(
-            f"The API may serve {host} only with a token: leave --no-token out, or leave --host out to stay on this "
-            "machine."
+            f"The API may serve {host} only with a token. Remove --no-token, or remove --host to stay on this machine."
         )
     server = api_server(database, launch, TokenAuth(token, local_only=local_only, name="The API"), at_once, debug=debug)
     with listening(host, port, "The API") as listener:
         on_ready(listener.getsockname()[1])
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # uvicorn raises it again at its end, and then it ends all
+        signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        )  # uvicorn raises the signal again at its end, which then ends the process
         server.run(sockets=[listener])
 
 

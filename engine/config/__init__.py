@@ -1,1 +1,1 @@
-"""The sections of a config, how one is loaded, checked and frozen, model presets, and the reference of all keys."""
+"""Config sections, loading, checks, freezing, model presets, and the reference of all keys."""

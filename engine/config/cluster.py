@@ -1,8 +1,8 @@
-"""The section [cluster]: who makes the live calls, where this process does not make them itself.
+"""The section [cluster], which sends live requests from Ray workers instead of from this process.
 
-It says nothing of the study, so no batch keeps it: a study goes on with other hands, or without any, and no file of a
-stranger can name an address that this machine then joins. It is said anew each time: in the config that is run, by
-`--set cluster.…`, or once for all in the user's own `providers.toml`.
+It does not describe the study, so no batch stores it: you can resume a study with other workers or with none. For the
+same reason, an untrusted file cannot name an address that this machine then joins. Set the section in the config that
+you run, with `--set cluster.…`, or for all studies in your own `providers.toml`.
 """
 
 import re
@@ -25,7 +25,7 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]
 def _place(ray: str) -> str:
     found = _ADDRESS.fullmatch(ray)
     if ray not in ("auto", "local") and (found is None or not 0 < int(found[1]) < 65_536):
-        raise ValueError('it is "local", "auto" or the address HOST:PORT of a cluster that this machine is a node of')
+        raise ValueError('use "local", "auto" or the address HOST:PORT of a cluster that this machine belongs to')
     return ray
 
 
@@ -47,12 +47,12 @@ class Cluster(Section):
     def _named(self) -> Self:
         for name in self.resources:
             if not name or len(name) > ceilings.WORD:
-                raise WrongValue("a resource has a name, such as gpu", "resources")
+                raise WrongValue("a resource needs a name, such as gpu", "resources")
         return self
 
 
 def split_cluster_overrides(overrides: Iterable[str]) -> tuple[Cluster | None, tuple[str, ...]]:
-    """What `--set` says of the cluster, and all else that it says."""
+    """The [cluster] section that `--set` describes, and all other overrides."""
     changes = tuple(overrides)
     data: dict[str, Any] = {}
     for change in changes:

@@ -1,7 +1,7 @@
 """Entity types: the dimensions in which entities differ, seeded generation, and types read from files.
 
-Entity number i depends on the type, the seed and i alone: 200 of them begin with the same hundred as 100 do. The built-in types are files
-in `types/`, read like users' own; types of the file's library win over them.
+Entity number i depends only on the type, the seed and i. So the first 100 of 200 entities equal those of a run that
+generates 100. The built-in types are files in `types/`, read like your own. Types in the file's library take precedence.
 """
 
 import re
@@ -27,7 +27,7 @@ Name = Annotated[str, AfterValidator(check_name)]
 Text = Annotated[str, AfterValidator(check_text)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 DrawnValues = Mapping[str, Attribute]
-"""what the entity already is: its name and the dimensions before this one"""
+"""values that are already drawn: the name and the earlier dimensions"""
 
 _BLANK = re.compile(r"\{([^{}]+)\}")
 
@@ -95,9 +95,9 @@ class NumberDimension(Section):
     def _check_range(self) -> Self:
         low, high = self.range
         if low > high:
-            raise WrongValue("range: give it as [lowest, highest]", "range")
+            raise WrongValue("range: write [lowest, highest]", "range")
         if self.kind == "int" and not (low.is_integer() and high.is_integer()):
-            raise WrongValue("range: an int dimension has whole ends", "range")
+            raise WrongValue("range: an int dimension needs whole numbers at both ends", "range")
         if self.mean is not None and not low <= self.mean <= high:
             raise WrongValue(f"mean: expected a number from {low:g} to {high:g}", "mean")
         if self.deviation is not None and self.deviation > max(high - low, 1):
@@ -107,7 +107,7 @@ class NumberDimension(Section):
     def draw(self, rng: Random, drawn: DrawnValues) -> int | float:
         low, high = self.range
         if self.kind == "int":
-            # Half a step of room on both ends, so that the ends are as likely as their neighbours.
+            # Half a step is added at both ends, so that the end values are as likely as their neighbours.
             value = round(self._between(low - 0.5, high + 0.5, rng))
             return int(min(max(value, low), high))
         return min(max(round(self._between(low, high, rng), self.decimals), low), high)
@@ -123,7 +123,7 @@ class NumberDimension(Section):
     def _normal(self, low: float, high: float, rng: Random) -> float:
         mean = (low + high) / 2 if self.mean is None else self.mean
         deviation = (self.range[1] - self.range[0]) / 6 if self.deviation is None else self.deviation
-        while True:  # the mean lies in the range and the deviation within its width, so a third of draws fit
+        while True:  # the mean is in the range and the deviation within its width, so a third of the draws fit
             value = rng.normalvariate(mean, deviation)
             if low <= value <= high:
                 return value
@@ -144,10 +144,10 @@ class TextDimension(Section):
     @model_validator(mode="after")
     def _check_texts(self) -> Self:
         if [bool(self.options), bool(self.template), bool(self.prompt)].count(True) != 1:
-            raise WrongValue("give one of options (a list), template, or prompt (a model writes it)")
+            raise WrongValue("set exactly one of options (a list), template, or prompt (a model writes the text)")
         self.options = self.options or [self.template] * bool(self.template)
         if not all(text.strip() for text in self.options or [self.prompt]):
-            raise WrongValue("a text of it is empty")
+            raise WrongValue("one of its texts is empty")
         return self
 
     def draw(self, rng: Random, drawn: DrawnValues) -> str | None:
@@ -158,7 +158,7 @@ Dimension = BooleanDimension | CategoricalDimension | NumberDimension | TextDime
 
 
 def fill(template: str, drawn: DrawnValues) -> str:
-    """The template with its blanks filled in; never str.format, since templates come from strangers."""
+    """Fills in the blanks of the template. It never uses str.format, since templates may come from untrusted files."""
     return _BLANK.sub(lambda blank: in_words(drawn.get(blank[1], blank[0])), template)
 
 
@@ -178,13 +178,13 @@ class EntityType(Section):
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         if self.last_names and not self.first_names:
-            raise WrongValue("last_names: give first_names too", "last_names")
+            raise WrongValue("last_names: set first_names too", "last_names")
         for key, names in (("first_names", self.first_names), ("last_names", self.last_names)):
             folded = [name.casefold() for name in names]
             for name in names:
-                # A space inside could make two pairs read alike ("Ana Maria" "Sol", "Ana" "Maria Sol").
+                # A space could make two pairs equal ("Ana Maria" "Sol", "Ana" "Maria Sol").
                 if " " in name or folded.count(name.casefold()) > 1:
-                    raise WrongValue(f"{key}: {name!r} must be one word that is there once", key)
+                    raise WrongValue(f"{key}: {name!r} must be a single word and appear only once", key)
         return self
 
     @model_validator(mode="after")
@@ -195,7 +195,7 @@ class EntityType(Section):
         for index, item in enumerate(self.dimensions):
             if item.name in names:
                 raise WrongValue(
-                    f"dimensions[{index}]: the name {item.name!r} is taken. Choose another", "dimensions", index
+                    f"dimensions[{index}]: the name {item.name!r} is already used. Choose another", "dimensions", index
                 )
             if isinstance(item, TextDimension):
                 for text in (*item.options, item.prompt):
@@ -208,7 +208,7 @@ class EntityType(Section):
 def _refuse_unknown_blanks(template: str, names: list[str], *where: int | str) -> None:
     for blank in _BLANK.findall(template):
         if blank not in names:
-            options = ", ".join(names[1:]) or "there is none"
+            options = ", ".join(names[1:]) or "no earlier names"
             raise WrongValue(
                 f"{path_in_words(where)}: {{{blank}}} is neither the name nor a dimension listed before it ({options})",
                 *where,
@@ -217,21 +217,21 @@ def _refuse_unknown_blanks(template: str, names: list[str], *where: int | str) -
 
 @dataclass(frozen=True, slots=True)
 class WritingTask:
-    """A text dimension that a model is to write."""
+    """A text dimension that a model has to write."""
 
     dimension: str
     prompt: str
 
 
 def generate(entity_type: EntityType, n: int, seed: int) -> list[Entity]:
-    """So many entities of the type, the same for the same seed."""
+    """Generates `n` entities of the type. The same seed gives the same entities."""
     if n < 1:
-        raise UsageError(f"{n} entities cannot be generated: ask for 1 or more.")
+        raise UsageError(f"{n} entities cannot be generated. Request 1 or more.")
     return list(islice(iterate_entities(entity_type, seed), n))
 
 
 def iterate_entities(entity_type: EntityType, seed: int) -> Iterator[Entity]:
-    """Entities without end, all names different."""
+    """Entities without end, each with a different name."""
     for number, name in enumerate(_names(entity_type, seed)):
         rng = stream(seed, "entity", entity_type.name, number)
         drawn: dict[str, Attribute] = {}
@@ -243,7 +243,7 @@ def iterate_entities(entity_type: EntityType, seed: int) -> Iterator[Entity]:
 
 
 def writing_tasks(entity_type: EntityType, entity: Entity) -> list[WritingTask]:
-    """What a model still has to write about this entity, with the blanks of each prompt filled in."""
+    """The texts that a model still has to write about this entity, with the blanks of each prompt filled in."""
     values = {"name": entity.name, **entity.attributes}
     return [
         WritingTask(dimension.name, fill(dimension.prompt, values))
@@ -253,7 +253,7 @@ def writing_tasks(entity_type: EntityType, entity: Entity) -> list[WritingTask]:
 
 
 def with_texts(entity_type: EntityType, entity: Entity, texts: dict[str, str]) -> Entity:
-    """The entity with the texts a model wrote, its portrait filled in again."""
+    """The entity with the texts that a model wrote, and with its portrait filled in again."""
     attributes = {**entity.attributes, **texts}
     ordered = {d.name: attributes[d.name] for d in entity_type.dimensions if d.name in attributes}
     return replace(
@@ -264,7 +264,7 @@ def with_texts(entity_type: EntityType, entity: Entity, texts: dict[str, str]) -
 
 
 def _names(entity_type: EntityType, seed: int) -> Iterator[str]:
-    """All pairs of first and last names in a seeded order; then again with a number behind them."""
+    """All pairs of first and last names in a seeded order, then the same pairs again with a number."""
     firsts, lasts = entity_type.first_names, entity_type.last_names or ("",)
     pass_number = 1
     while True:
@@ -279,14 +279,14 @@ def _names(entity_type: EntityType, seed: int) -> Iterator[str]:
 
 
 def _pair_order(firsts: int, lasts: int, seed: int) -> Iterator[tuple[int, int]]:
-    """Every pair once; neighbours share neither name, so that a few entities are easy to tell apart."""
+    """Every pair once. Neighbours share no name, so that a few entities are easy to tell apart."""
     rng = stream(seed)
     first_order, last_order = list(range(firsts)), list(range(lasts))
     rng.shuffle(first_order)
     rng.shuffle(last_order)
     for shift in range(max(firsts, lasts)):
         for step in range(min(firsts, lasts)):
-            # One walks its own short list while the other is shifted by a lap: a Latin square of pairs.
+            # One index walks its short list while the other is shifted after each lap, which gives a Latin square of pairs.
             if firsts <= lasts:
                 yield first_order[step], last_order[(step + shift) % lasts]
             else:
@@ -294,25 +294,25 @@ def _pair_order(firsts: int, lasts: int, seed: int) -> Iterator[tuple[int, int]]
 
 
 def built_in_types() -> dict[str, EntityType]:
-    """The types that come with Tidepool, by name."""
+    """The built-in types, by name."""
     return {name: entity_type_from(record, name) for name, record in built_in_records().items()}
 
 
 def built_in_records() -> dict[str, dict[str, Any]]:
-    """The same as they are written, to be changed into one's own."""
+    """The built-in types as they are written, as templates for your own."""
     folder = Path(__file__).with_name("types")
     return {str(record["name"]): record for record in map(read_tree, sorted(folder.glob("*.toml")))}
 
 
 def entity_type_from(record: object, where: str) -> EntityType:
-    """A type out of a parsed file; `where` names the file and the place in it."""
+    """A type from a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
         raise UsageError(f"{where}: expected a table.")
     return validated(EntityType, record, where)
 
 
 def known_types(database: Path) -> dict[str, EntityType]:
-    """All types of a file's library, and those that come with Tidepool."""
+    """All types of a file's library, and the built-in ones."""
     stored_types: list[StoredType] = []
     if database.exists():
         with reading(database) as connection:
@@ -323,18 +323,18 @@ def known_types(database: Path) -> dict[str, EntityType]:
 
 
 def find_type(database: Path, name: str) -> EntityType:
-    """The type of that name; an unknown one is an error that names what is near."""
+    """The type with that name. The error for an unknown name suggests a similar one."""
     types = known_types(database)
     if name not in types:
         near = get_close_matches(name, types, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(types)}."
-        raise UsageError(f"There is no entity type {name!r}; {hint} Add your own with `tidepool entities add FILE`.")
+        hint = f"did you mean {near[0]!r}?" if near else f"known types are {', '.join(types)}."
+        raise UsageError(f"There is no entity type {name!r}: {hint} Add your own with `tidepool entities add FILE`.")
     return types[name]
 
 
 def types_of_file(path: Path) -> list[StoredType] | None:
-    """The entity types that a file describes, one at its top or several under `entity_types`, checked and kept as they are
-    written; None where it describes entities."""
+    """The entity types that a file describes, as they are written: one at the top, or several under `entity_types`.
+    None if the file describes entities."""
     tree = read_tree(path) if path.suffix.lower() in (".json", ".toml") else None
     if not isinstance(tree, dict) or not tree.keys() & {"entity_types", "dimensions"}:
         return None
@@ -345,6 +345,6 @@ def types_of_file(path: Path) -> list[StoredType] | None:
     for index, record in enumerate(records, 1):
         name = entity_type_from(record, f"{path}, type {index}").name
         if name in types:
-            raise UsageError(f"{path}: the entity type {name!r} is there twice. Rename or remove one.")
+            raise UsageError(f"{path}: the entity type {name!r} appears twice. Rename or remove one.")
         types[name] = StoredType(name, record)
     return list(types.values())

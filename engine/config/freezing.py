@@ -1,8 +1,8 @@
-"""A config becomes what a batch keeps, once, when the batch is made; and is read again from the batch's file.
+"""Freezes a config when its batch is created, and reads the frozen config back from the batch's file.
 
-`freeze` takes in what the config names: entries of the library, files, the models behind presets. `load_frozen` takes in nothing, since
-the file may be anybody's; a config in it that would have a file read is refused. A run stops at the first problem; `validate_all` gives
-a form all problems at once, and `remarks_on` names what is perhaps not meant, as warnings.
+`freeze` adds everything that the config refers to: library entries, files, and the models behind presets. `load_frozen`
+adds nothing, since the file may be untrusted. It rejects a config that names a file to read. A run stops at the first
+problem. `validate_all` returns all problems at once for a form, and `remarks_on` returns warnings about likely mistakes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,16 +35,16 @@ from tidepool.engine.registries import SIMULATED_MODELS
 from tidepool.storage.text import variables_in
 
 CHANGEABLE = ("service.", "providers.")
-"""sections that say how a batch is asked, not what"""
+"""sections that decide how requests are sent, not what they ask"""
 
 
 def freeze(study: Config | Study, database: Path) -> FrozenConfig:
-    """The study with everything inside that it names, checked as a whole. `database` is the file with the library.
+    """The study with everything that it refers to, checked as a whole. `database` is the file with the library.
 
-    Relative paths start where the config was written. Nothing is called and nothing is written.
+    Relative paths start at the folder of the config. Sends no request and writes nothing.
     """
-    if isinstance(study, str | Path):  # what a program that no type checker reads may well hand over
-        raise UsageError(f'A study is wanted, not the name of a file: load_config("{study}") reads it.')
+    if isinstance(study, str | Path):  # a common mistake in programs without a type checker
+        raise UsageError(f'Expected a study, not a file name. Read the file with load_config("{study}").')
     config = study.as_config() if isinstance(study, Study) else study
     with adding_line(config.origin.source, config.origin.lines):
         return _freeze_checked(config, database)
@@ -53,7 +53,7 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
 def _freeze_checked(config: Config, database: Path) -> FrozenConfig:
     origin = config.origin
     if config.design is not None:
-        words = "it has a [design], and is a study of several batches: run_study runs it, as `tidepool --run` does."
+        words = "it has a [design], so it is a study of several batches. Run it with run_study or `tidepool run`."
         raise UsageError(format_error(origin.source, words), ("design",))
     complete = with_users_endpoints(with_library(config, database))
     frozen = _frozen(complete, origin.source, origin.folder or Path.cwd())
@@ -62,66 +62,69 @@ def _freeze_checked(config: Config, database: Path) -> FrozenConfig:
 
 
 def _refuse_silent_simulation(config: FrozenConfig, source: str) -> None:
-    """Beside a real model nobody is simulated unless it is written: whoever left a helper's key out would not know."""
+    """Requires an explicit model for each role next to a real model. Otherwise a missing key would silently give a simulated one."""
     kind, models = config.batch.kind, sorted(config.models())
     real = [model for model in models if not model.startswith("simulated:")]
     for where, model in models_at(config.settings) if real else ():
         if model in models and model not in real and left_to_default(config.settings, where):
             path = path_in_words((kind, *where))
             words = (
-                f"{path} is not written, and would be {model}, a simulated model beside {real[0]}. Write which model it is to be, "
-                f'such as {where[-1]} = "{real[0]}"; or {where[-1]} = "{model}", if a simulated one is meant.'
+                f"{path} is not set, so it would use {model}, a simulated model, together with {real[0]}. Choose a model, "
+                f'such as {where[-1]} = "{real[0]}", or {where[-1]} = "{model}" if you want a simulated one.'
             )
             raise UsageError(format_error(source, words), (kind, *where))
 
 
 def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
-    """What was taken in out of files and the library is held to the ceilings of what is written."""
+    """Applies the size limits of a config to the content from files and the library."""
     for name, most in (("entities", ceilings.ENTITIES), ("agents", ceilings.AGENTS)):
         if (count := len(getattr(config, name))) > most:
-            raise UsageError(format_error(source, f"it has {count:,} {name}, and {most:,} are the most."), (name,))
+            raise UsageError(format_error(source, f"it has {count:,} {name}. The maximum is {most:,}."), (name,))
     validated(type(config.settings), config.settings.model_dump(), source, (config.batch.kind,))
     text = config.to_json()
     if exposed := variables_in(text):
-        words = (
-            f"it contains the value of {exposed[0]}, and would be stored with it. Keys belong in the environment only."
-        )
+        words = f"it contains the value of {exposed[0]}, which would be stored with the study. Remove it. Keys belong in the environment only."
         raise UsageError(format_error(source, words))
     if (size := len(text)) > ceilings.FILE_BYTES:
         raise UsageError(
             format_error(
-                source, f"with all it names the batch has {size:,} letters, and {ceilings.FILE_BYTES:,} are the most."
+                source,
+                f"with all files and library entries, the batch has {size:,} characters. The maximum is {ceilings.FILE_BYTES:,}.",
             )
         )
     return config
 
 
 def load_frozen(text: str) -> FrozenConfig:
-    """The config of a batch as its file keeps it. A key that was not there yet has its default: the old behaviour."""
+    """The config of a batch from its file. A key that did not exist at that time gets its default, which is the old behavior."""
     if len(text) > ceilings.FILE_BYTES:
         raise UsageError(
-            f"The batch's own config is larger than {ceilings.FILE_BYTES >> 20} MiB: no study has such a one."
+            f"The batch's stored config is larger than {ceilings.FILE_BYTES >> 20} MiB. The file is damaged, or was changed."
         )
     data = stored_sections(text)
     sections = [data[name] for name in data if name not in Config.model_fields and isinstance(data[name], dict)]
     if files := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
-        raise UsageError(f"The batch's own config names a file ({files[0]}), as no frozen one does. It is not read.")
+        raise UsageError(
+            f"The batch's stored config names a file ({files[0]}). The study file was changed, and the named file is not read."
+        )
     batch = data.get("batch")
     kind = batch.get("kind") if isinstance(batch, dict) else None
     if isinstance(kind, str) and kind not in KINDS:
         raise UsageError(
-            f"The batch is a study of the kind {kind[:100]!r}, which needs a package that is not installed here; known are "
+            f"The batch has the kind {kind[:100]!r}, which needs a package that is not installed here. Known kinds are "
             f"{', '.join(KINDS)}."
         )
-    source = "the batch's own config"
+    source = "the batch's stored config"
     config = config_from(data, source=source)
     if names_library(config):
-        raise UsageError("The batch's own config names entries of a library, as no frozen one does. They are not read.")
+        raise UsageError(
+            "The batch's stored config names library entries. The study file was changed, and the entries are not read."
+        )
     return _frozen(config, source, None)
 
 
 def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConfig:
-    """`--set` on resume: what is asked is frozen, only how it is asked may change. Who asks stands in no batch."""
+    """Applies `--set` on resume. The questions are frozen. Only how requests are sent may change, and [cluster] is never stored."""
     _, changes = split_cluster_overrides(overrides)
     if not changes:
         return config
@@ -129,7 +132,7 @@ def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConf
     for override in changes:
         if not override.startswith(CHANGEABLE):
             raise UsageError(
-                f"--set {override}: with --resume only service.*, providers.* and cluster.* may change, the study may not."
+                f"--set {override}: only service.*, providers.* and cluster.* can change when you resume a batch."
             )
         apply_override(data, override)
     lines = Lines("", (change.partition("=")[0].strip() for change in changes))
@@ -137,7 +140,7 @@ def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConf
 
 
 def _refuse_unknown_providers(config: Config, source: str) -> None:
-    """A provider is known, declared by a section of the config, or of an installed package."""
+    """Checks that each provider is built in, declared by a section of the config, or added by an installed package."""
     for where, name in models_at(config):
         provider, colon, _ = name.partition(":")
         if colon and config.providers.section_type(provider) is None:
@@ -158,7 +161,7 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
 
 
 def _check_stop(config: FrozenConfig) -> None:
-    """Raises where [stop] could not be kept."""
+    """Raises if [stop] cannot work with this study."""
     if config.stop is not None:
         load_kind(config.batch.kind).study(config).stop_target()
 
@@ -166,9 +169,9 @@ def _check_stop(config: FrozenConfig) -> None:
 def validate_all(
     data: Mapping[str, Any], folder: Path, database: Path
 ) -> tuple[FrozenConfig | None, list[ConfigProblem]]:
-    """The config as a batch would keep it, or what keeps it from being one. Of a [design] only the keys are looked at.
+    """The config as a batch would store it, or the problems that prevent it. For a [design], only the keys are checked.
 
-    A problem of no key in particular has an empty place.
+    A problem that belongs to no key has an empty place.
     """
     try:
         data = with_users_likes(data)
@@ -186,7 +189,7 @@ def validate_all(
 
 
 def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
-    """What is wrong with single keys, in all sections."""
+    """Problems of single keys, in all sections."""
     kind = data["batch"]["kind"]
     settings = load_kind(kind).settings
     others = {name: section for name, section in data.items() if name != kind}
@@ -202,7 +205,7 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
 
 
 def remarks_on(config: Config) -> list[str]:
-    """A sentence for each simulated model that is perhaps misspelt, with its line where that is known."""
+    """A warning for each simulated model that may be misspelled, with its line if it is known."""
     origin = config.origin
     problems = _misspelt_models(config, config.batch.kind)
     return [format_error(origin.source, problem.sentence, origin.lines.of(problem.where)) for problem in problems]
@@ -217,5 +220,5 @@ def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:
         )
         if near:
             path = (kind, *where[1:]) if where[0] == "settings" else where
-            words = f"nobody simulated is called {model!r}, so it is somebody new, made up from the name."
+            words = f"no simulated persona is named {model!r}, so a new one is made up from this name."
             yield ConfigProblem(path, f"{path_in_words(path)}: {words} Did you mean 'simulated:{near[0]}'?")

@@ -1,7 +1,7 @@
-"""Between the file's library and studies: what a config names by id is taken in before the batch is frozen.
+"""Connects the file's library with studies: entries that a config names by id are copied into the batch when it is frozen.
 
-An id is a readable name and a hash of the content: `hypatia-3f2a91`. The same entity or agent has the same id in every file, so merging
-keeps it once, and a script that generates from a seed knows the ids in advance.
+An id is a readable name and a hash of the content, such as `hypatia-3f2a91`. An entity or agent has the same id in every
+file. So a merge stores it once, and a script that generates from a seed knows the ids in advance.
 """
 
 import json
@@ -55,7 +55,7 @@ WORDS = tuple(
 
 
 def code_words(count: int, random: Random) -> list[str]:
-    """So many different code words; beyond the list, pairs of them."""
+    """`count` different code words; when the list is used up, pairs of words."""
     words = random.sample(WORDS, min(count, len(WORDS)))
     pairs = len(WORDS) * len(WORDS)
     for number in random.sample(range(pairs), min(count - len(words), pairs)):
@@ -67,7 +67,7 @@ _NUMBERS = {"temperature": float, "max_tokens": int, "max_reasoning_tokens": int
 
 
 def read_agents(path: Path) -> list[Agent]:
-    """All agents of a file; the ending says what it is."""
+    """All agents of a file. The file extension decides the format."""
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv"):
         records = [(f"{path}, row {row}", _from_cells(cells, f"{path}, row {row}")) for row, cells in read_table(path)]
@@ -78,29 +78,31 @@ def read_agents(path: Path) -> list[Agent]:
             raise UsageError(f"{path}: expected a list of agents, or a list under the key 'agents'.")
         records = [(f"{path}, agent {index}", record) for index, record in enumerate(entries, 1)]
     else:
-        raise UsageError(f"{path}: agents are read from .json, .toml and .csv files. Rename or convert it.")
+        raise UsageError(
+            f"{path}: unknown file type. Agents are read from .json, .toml and .csv files. Rename or convert the file."
+        )
     if not records:
-        raise UsageError(f"{path}: the file holds no agents.")
+        raise UsageError(f"{path}: the file contains no agents.")
     for _, record in records:
         if isinstance(record, dict):
-            record.pop("id", None)  # the library's own: a file that carries it is still fine
+            record.pop("id", None)  # set by the library; a file that has it is valid
     return [validated(Agent, record, where) for where, record in records]
 
 
 def _from_cells(cells: Mapping[str, str], where: str) -> dict[str, Any]:
-    """An empty cell stands for the default."""
+    """An empty cell means the default."""
     values: dict[str, Any] = {}
     for name, cell in cells.items():
         if cell:
             try:
                 values[name] = _NUMBERS.get(name, str)(cell)
             except ValueError:
-                raise UsageError(f"{where}, column {name!r}: {cell!r} is no number.") from None
+                raise UsageError(f"{where}, column {name!r}: {cell!r} is not a number.") from None
     return values
 
 
 def content_id(name: str, content: object) -> str:
-    """The id of something in a library: its name, and a hash of all that it is."""
+    """The id of a library entry: its name, and a hash of its content."""
     folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")[:40].strip("-")
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
@@ -109,25 +111,25 @@ def content_id(name: str, content: object) -> str:
 
 
 def stored_entity(entity: Entity, type_name: str | None = None) -> library.StoredEntity:
-    """The entity as a library keeps it."""
+    """The entity as a library stores it."""
     entity_id = content_id(entity.name, entity.as_record())
     return library.StoredEntity(entity_id, entity.name, type_name, entity.description, dict(entity.attributes))
 
 
 def entity_of(stored: library.StoredEntity) -> Entity:
-    """Checked like one from a file: a library may be a stranger's."""
+    """The entity, checked like one from a file, since the library may be untrusted."""
     record = {"name": stored.name, "description": stored.description, "attributes": stored.attributes}
     return entity_from(record, f"library entity {stored.id}")
 
 
 def stored_agent(agent: Agent) -> library.StoredAgent:
-    """The agent as a library keeps it."""
+    """The agent as a library stores it."""
     definition = agent.model_dump(mode="json")
     return library.StoredAgent(content_id(agent.name, definition), agent.name, definition)
 
 
 def agent_of(stored: library.StoredAgent) -> Agent:
-    """The agent that a library keeps, checked like one from a file."""
+    """The agent from a library, checked like one from a file."""
     try:
         return Agent.model_validate(stored.definition)
     except ValidationError as error:
@@ -135,26 +137,26 @@ def agent_of(stored: library.StoredAgent) -> Agent:
 
 
 def agent_from_entity(entity: Entity, model: str, secret: str = "", **settings: Any) -> Agent:
-    """An agent that plays as the entity: who it is becomes its instructions."""
+    """An agent that plays as the entity, whose description becomes its instructions."""
     return agent_from_champion("\n".join(portrait("About you", entity)), entity.name, model, secret, **settings)
 
 
 def agent_from_champion(prompt: str, name: str, model: str, secret: str = "", **settings: Any) -> Agent:
-    """An agent that plays by the prompt which won an evolution."""
+    """An agent whose instructions are the winning prompt of an evolution."""
     return Agent(name=name, model=model, secret=secret, instructions=prompt, **settings)
 
 
 def secrets_for(names: Sequence[str], seed: int) -> list[str]:
-    """A code word for each: other company, other words."""
+    """A code word for each name. Other names in the list give other words."""
     return code_words(len(names), stream(seed, "code words", *names))
 
 
-# -- into the library ------------------------------------------------------------------------------------
+# -- adding to the library-----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryAdditions:
-    """What is to be put into a library."""
+    """Entries to be added to a library."""
 
     entities: tuple[library.StoredEntity, ...] = ()
     types: tuple[library.StoredType, ...] = ()
@@ -163,16 +165,16 @@ class LibraryAdditions:
 
 @dataclass(frozen=True, slots=True)
 class AddedToLibrary:
-    """What became of things that were to be put into a library."""
+    """The result of adding entries to a library."""
 
     added: int
     known: int
-    """that were there already"""
+    """number of entries that already existed"""
     types: tuple[str, ...] = ()
 
 
 def entities_of_files(paths: Iterable[Path]) -> LibraryAdditions:
-    """Entities and entity types; all files are read before anything is written."""
+    """Entities and entity types. All files are read before anything is written."""
     entities: list[library.StoredEntity] = []
     types: list[library.StoredType] = []
     for path in paths:
@@ -184,12 +186,12 @@ def entities_of_files(paths: Iterable[Path]) -> LibraryAdditions:
 
 
 def agents_of_files(paths: Iterable[Path]) -> LibraryAdditions:
-    """Agents; all files are read before anything is written."""
+    """Agents. All files are read before anything is written."""
     return LibraryAdditions(agents=tuple(stored_agent(agent) for path in paths for agent in read_agents(path)))
 
 
 def store_additions(database: Path, additions: LibraryAdditions) -> AddedToLibrary:
-    """Puts everything into the library of the file, each thing once."""
+    """Adds every entry to the library of the file, each once."""
     prepare(database)
     if additions.types:
         library.put_types(database, additions.types)
@@ -198,7 +200,7 @@ def store_additions(database: Path, additions: LibraryAdditions) -> AddedToLibra
     return AddedToLibrary(added, known, tuple(kind.name for kind in additions.types))
 
 
-# -- out of the library ----------------------------------------------------------------------------------
+# -- reading from the library---------------------------------------------------------------------------------
 
 
 def names_library(config: Config) -> bool:
@@ -207,13 +209,13 @@ def names_library(config: Config) -> bool:
 
 
 def with_library(config: Config, database: Path) -> Config:
-    """The config with everything inside that it names by id."""
+    """The config with the content of everything that it names by id."""
     if not names_library(config):
         return config
     if not database.exists():
         raise UsageError(
-            f"The config names agents or entities by id, but there is no file {database} whose library could hold them. "
-            "Name the file with --db, or fill its library with `tidepool entities add`."
+            f"The config names agents or entities by id, but the file {database} with their library does not exist. "
+            "Name the file with --db, or add entries to its library with `tidepool entities add`."
         )
     with reading(database) as connection:
         return _resolve_ids(config, connection)
@@ -238,7 +240,7 @@ def _resolve_ids(config: Config, connection: sqlite3.Connection) -> Config:
 
 @contextmanager
 def _locating_unknown_ids(*where: str) -> Iterator[None]:
-    """An id that nothing goes by is a mistake at the key that lists it."""
+    """Reports an unknown id at the key that lists it."""
     with located(*where):
         try:
             yield

@@ -1,8 +1,8 @@
-"""Reading a config from a TOML file or from dictionaries, and the user's own endpoints from `providers.toml`.
+"""Reads a config from a TOML file or from dictionaries, and the user's own endpoints from `providers.toml`.
 
-A loaded config is as it is written: it may still name files and entries of a library, which `freezing` takes in. `providers.toml` in the
-user's config folder has sections [providers.NAME] and [cluster] as a config does. What a study uses of them is written into the study
-when it is frozen, so that a batch needs no such file. A study file of another person never gets any of it.
+A loaded config is unchanged. It may still name files and library entries, which `freezing` adds. `providers.toml` in the
+user's config folder has sections [providers.NAME] and [cluster], as in a config. What a study uses of them is copied into
+the study when it is frozen, so a batch does not need that file. An untrusted study file never gets any of it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,24 +26,24 @@ ADDRESSES = ("base_url", "hosts")
 
 
 def user_file() -> Path:
-    """It need not exist."""
+    """The path of the user's `providers.toml`, which may not exist."""
     return config_folder() / FILE_NAME
 
 
 def user_providers() -> Providers:
-    """What the user has declared for all studies."""
+    """The endpoints that the user declares for all studies."""
     return validated(Providers, _sections().get("providers", {}), str(user_file()), ("providers",))
 
 
 def cluster_for(cluster: Cluster | None) -> Cluster | None:
-    """Who makes the live calls: as somebody said just now, else as the user has it in all studies. None: this process."""
+    """The workers for live requests, from the argument or from the user's file. None: this process sends them."""
     if cluster is None and (section := _sections().get("cluster")) is not None:
         cluster = validated(Cluster, section, str(user_file()), ("cluster",))
     return cluster if cluster is not None and cluster.hands else None
 
 
 def _sections() -> dict[str, Any]:
-    """A file that others may have written could send the user's keys to any server, so it stops the study."""
+    """Stops if others may write the file, since it could send the user's keys to any server."""
     path = user_file()
     try:
         refuse_writable_by_others(path)
@@ -51,28 +51,28 @@ def _sections() -> dict[str, Any]:
         return {}
     except OSError as error:
         why = error.strerror or error
-        raise UsageError(f"{path} is not used: {why}. {CONFIG_VARIABLE} can name another folder.") from None
+        raise UsageError(f"{path} cannot be used: {why}. You can name another folder with {CONFIG_VARIABLE}.") from None
     data = parse_toml(read_text(path), str(path))
     if unknown := [name for name in data if name not in ("providers", "cluster")]:
         raise UsageError(
-            f"{path}: [{unknown[0]}] does not belong there: it holds sections [providers.NAME], and [cluster], alone."
+            f"{path}: unknown section [{unknown[0]}]. This file may only have sections [providers.NAME] and [cluster]."
         )
     return data
 
 
 def declared_model(name: str) -> str:
-    """PROVIDER:MODEL of a name that stands outside every study; its provider is known, or declared by the user."""
+    """PROVIDER:MODEL of a name outside any study. Its provider must be built in or declared by the user."""
     model = resolve_model(name)
     users = user_providers()
     if users.section_type(model.partition(":")[0]) is None:
-        raise UsageError(f"{unknown_provider(model, type(users).model_fields)} It goes into {user_file()}.")
+        raise UsageError(f"{unknown_provider(model, type(users).model_fields)} Write it to {user_file()}.")
     return model
 
 
 def merge_user_providers(providers: Providers, names: set[str] | None = None) -> Providers:
-    """These sections, and beneath them those that the user has declared: of these names, or all.
+    """These sections, completed with the ones that the user declares: for these names, or for all.
 
-    A section that names an address of its own is complete: no key of the user's goes there because of a name.
+    A section with an address of its own is complete, so no key of the user is sent there because of a name.
     """
     sections, users = _written_sections(providers), _written_sections(user_providers())
     declared = {name: keys for name, keys in users.items() if names is None or name in names}
@@ -84,7 +84,7 @@ def merge_user_providers(providers: Providers, names: set[str] | None = None) ->
 
 
 def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A config as the user wrote it, whose sections need not repeat what the user's endpoints of their names are like."""
+    """A config as the user wrote it. Its sections need not repeat the `like` of the user's endpoints with the same names."""
     sections = data.get("providers")
     if not isinstance(sections, Mapping) or all(name in Providers.model_fields for name in sections):
         return dict(data)
@@ -97,7 +97,7 @@ def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_users_endpoints(config: Config) -> Config:
-    """The config with what the user has declared of the providers that its models name."""
+    """The config with the user's settings for the providers of its models."""
     names = {model.partition(":")[0] for _, model in models_at(config)}
     providers = merge_user_providers(config.providers, names)
     return config if providers is config.providers else config.model_copy(update={"providers": providers})
@@ -109,9 +109,9 @@ def _written_sections(providers: Providers) -> dict[str, dict[str, Any]]:
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
-    """A config from a TOML file, with `--set` values over it, each key checked.
+    """Reads a config from a TOML file, applies `--set` values, and checks each key.
 
-    The files and the library's entries that it names are taken in, and checked, when a batch of it starts.
+    Files and library entries that it names are read and checked when a batch of it starts.
     """
     path = Path(path)
     text = read_text(path, ceilings.CONFIG_BYTES, is_config=True)
@@ -126,7 +126,7 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
 def config_from(
     data: Mapping[str, Any], *, source: str = "the config", folder: Path | None = None, lines: Lines = NO_LINES
 ) -> Config:
-    """Checks a config given as nested dictionaries; `folder` is where relative paths start, `lines` where keys stand."""
+    """Checks a config given as nested dictionaries. `folder` is where relative paths start, `lines` has the lines of keys."""
     sections = dict(data)
     for problem in outline_problems(sections):
         raise UsageError(format_error(source, problem.sentence, lines.of(problem.where)), problem.where)
@@ -141,20 +141,24 @@ def config_from(
 
 
 def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:
-    """What is wrong with the sections as such: the kind must be known, and its own section there, and no other's."""
+    """Problems of the sections as a whole: the kind must be known, and only its own section may be present."""
     batch = sections.get("batch")
     if isinstance(batch, list):
         return [ConfigProblem(("batch",), not_a_section(("batch",), batch))]
     kind = batch.get("kind") if isinstance(batch, Mapping) else None
     extra = [name for name, table in sections.items() if name not in Config.model_fields and isinstance(table, Mapping)]
     if kind is None:
-        return [ConfigProblem(("batch", "kind"), f'[batch] needs kind = "…", one of {", ".join(KINDS)}.')]
+        return [
+            ConfigProblem(
+                ("batch", "kind"), f'kind is missing in [batch]. Write kind = "…" with one of {", ".join(KINDS)}.'
+            )
+        ]
     if kind not in KINDS:
         near = get_close_matches(str(kind), KINDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return [ConfigProblem(("batch", "kind"), f"batch.kind {kind!r} is none of {', '.join(KINDS)}.{hint}")]
+        return [ConfigProblem(("batch", "kind"), f"unknown batch.kind {kind!r}. Use one of {', '.join(KINDS)}.{hint}")]
     if sections.get(kind) is None:
-        return [ConfigProblem((kind,), f"the section [{kind}] is missing. Batches of this kind need it.")]
+        return [ConfigProblem((kind,), f"the section [{kind}] is missing. A batch of this kind needs it.")]
     foreign = [name for name in extra if name != kind and name in KINDS]
     return [
         ConfigProblem((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in foreign

@@ -1,6 +1,6 @@
-"""What is wrong with a config, as sentences that each belong to a key: for error messages, and for forms.
+"""Problems of a config as sentences, each with its key: for error messages and for forms.
 
-A sentence names the nearest known key or the section a key belongs to, and what to write instead of a wrong value.
+A sentence names the nearest known key, or the section that a key belongs to, and what to write instead of a wrong value.
 """
 
 import math
@@ -19,9 +19,9 @@ from tidepool.engine.config.toml_files import LISTS, NO_LINES, Lines, format_key
 from tidepool.engine.errors import Location, UsageError
 
 MOST_SHOWN = 5
-"""problems that one error message names"""
+"""problems in one error message"""
 LONGEST_SHOWN = 60
-"""letters or items of a wrong value that are repeated"""
+"""characters or items of a wrong value that a message repeats"""
 EXPECTED = {
     "string_type": "expected text",
     "int_type": "expected a whole number",
@@ -33,16 +33,16 @@ EXPECTED = {
     "model_type": "expected a table of keys and values",
     "literal_error": "expected {expected}",
     "union_tag_not_found": "the {discriminator} is missing",
-    "union_tag_invalid": "the {discriminator} is one of {expected_tags}",
+    "union_tag_invalid": "the {discriminator} must be one of {expected_tags}",
 }
-"""pydantic's name of a fault → our words for it, with blanks for what pydantic says of it"""
+"""pydantic's error types, each with our message; blanks are filled from pydantic's context"""
 
 Section = TypeVar("Section", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing that is wrong with a config, and where."""
+    """One problem of a config, and its place."""
 
     where: Location
     """the path of keys and list places, from the top of the config"""
@@ -50,7 +50,7 @@ class ConfigProblem:
 
 
 class WrongValue(ValueError):
-    """A rule of a section is broken. `where` is the key to change, within the section that raises it."""
+    """A section breaks a rule. `where` is the key to change, within the section that raises it."""
 
     def __init__(self, message: str, *where: int | str) -> None:
         super().__init__(message)
@@ -59,14 +59,14 @@ class WrongValue(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayout:
-    """What is known of a config beside the section that is checked."""
+    """Facts about a config beyond the section that is checked."""
 
     lines: Lines = NO_LINES
-    """where its keys are written"""
+    """the lines of its keys"""
     key_sections: Mapping[str, str] = field(default_factory=dict)
-    """key → the section that has it, as it is written"""
+    """key → the section that has it, in the form of the file"""
     sections: tuple[str, ...] = ()
-    """their headers, as they are written"""
+    """section headers, in the form of the file"""
 
 
 NO_LAYOUT = ConfigLayout()
@@ -75,7 +75,7 @@ NO_LAYOUT = ConfigLayout()
 def config_layout(
     config: type[BaseModel], kind: str, settings: type[BaseModel], lines: Lines = NO_LINES
 ) -> ConfigLayout:
-    """What a config of this kind has. A key of several sections belongs to the kind's own, else to the first."""
+    """The keys of a config of this kind. A key of several sections belongs to the kind's own section, else to the first."""
     key_sections = dict.fromkeys(settings.model_fields, f"in [{kind}]")
     headers = []
     for name, info in config.model_fields.items():
@@ -93,7 +93,7 @@ def config_layout(
 
 
 def _section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The section that a type is made of, and whether it is a list of them."""
+    """The section class of a type, and whether the type is a list of them."""
     if isinstance(annotation, type) and not get_args(annotation):
         return (annotation, False) if issubclass(annotation, BaseModel) else (None, False)
     inner = (_section_in(part)[0] for part in get_args(annotation))
@@ -107,7 +107,7 @@ def _section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
 def validated(
     model: type[Section], data: object, source: str = "", prefix: Location = (), layout: ConfigLayout = NO_LAYOUT
 ) -> Section:
-    """The data as a section; what does not fit is reported by key, and `source` says in which file."""
+    """Builds the section from the data. Reports each problem by key; `source` names the file."""
     if not isinstance(data, Mapping):
         raise UsageError(format_error(source, not_a_section(prefix, data), layout.lines.of(prefix)), prefix)
     try:
@@ -122,14 +122,14 @@ def validated(
 def problems_in(
     model: type[BaseModel], data: Any, prefix: Location = (), layout: ConfigLayout = NO_LAYOUT
 ) -> list[ConfigProblem]:
-    """What keeps the data from being such a section."""
+    """The problems that prevent the data from being such a section."""
     if not isinstance(data, Mapping):
         return [ConfigProblem(prefix, not_a_section(prefix, data))]
     try:
         model.model_validate(dict(data))
     except ValidationError as error:
         return problems_of(error, model, prefix, layout)
-    except UsageError as error:  # a rule in the engine's own words, which pydantic lets through
+    except UsageError as error:  # a rule of the engine, which pydantic passes on
         return [ConfigProblem(error.where or prefix, str(error))]
     return []
 
@@ -137,13 +137,13 @@ def problems_in(
 def problems_of(
     error: ValidationError, model: type[BaseModel], prefix: Location = (), layout: ConfigLayout = NO_LAYOUT
 ) -> list[ConfigProblem]:
-    """What pydantic found, in words."""
+    """The errors of pydantic in words."""
     errors = error.errors(include_url=False)[: ceilings.PROBLEMS]
     return [_problem(fault, model, prefix, layout) for fault in errors]
 
 
 def format_error(source: str, sentence: str, line: int | None = None) -> str:
-    """The sentence after the name of what it is about, and its line if that is known."""
+    """The sentence with its source, and its line if it is known."""
     if not source:
         return sentence
     return f"{source}, line {line}: {sentence}" if line else f"{source}: {sentence}"
@@ -151,7 +151,7 @@ def format_error(source: str, sentence: str, line: int | None = None) -> str:
 
 @contextmanager
 def adding_line(source: str, lines: Lines) -> Iterator[None]:
-    """Adds the line to errors of a key that are raised in here."""
+    """Adds the line to errors of a key that are raised inside."""
     try:
         yield
     except UsageError as error:
@@ -162,15 +162,15 @@ def adding_line(source: str, lines: Lines) -> Iterator[None]:
 
 
 def not_a_section(prefix: Location, data: object) -> str:
-    """The message where a table was expected."""
+    """The message for data that should be a table."""
     name = path_in_words(prefix)
     if _is_table_list(data):
-        return f"[{name}] exists only once: write [{name}], not [[{name}]]."
-    return f"{name} must be a section: write [{name}], and its keys below it."
+        return f"[{name}] can appear only once. Write [{name}], not [[{name}]]."
+    return f"{name} must be a section. Write [{name}], and its keys below it."
 
 
 def path_in_words(location: Location) -> str:
-    """The place as it is written in TOML's dotted keys."""
+    """The place as a dotted key of TOML."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -195,7 +195,7 @@ def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: Confi
     raised = error.get("ctx", {}).get("error")
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
     if fault == "list_type" and isinstance(value, Mapping) and (path[-1] in LISTS or _section_at(model, location)):
-        return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]].")
+        return ConfigProblem(key, f"[{where}] is a list of sections. Write [[{where}]].")
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
     expected = EXPECTED.get(fault, "").format(**error.get("ctx", {}))
@@ -209,7 +209,7 @@ def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: Confi
 
 
 def _hint(error: Any) -> str:
-    """What to write instead: the value that was perhaps meant."""
+    """What to write instead: the value that you probably meant."""
     key, value = error["loc"][-1], error["input"]
     meant: Any = None
     match error["type"], value:
@@ -235,7 +235,7 @@ def _shortened(value: Any) -> str:
     shown = value[:LONGEST_SHOWN] if isinstance(value, str | list) else value
     try:
         text = format_value(shown)
-    except (TypeError, ValueError, RecursionError):  # no value of TOML, or too deep
+    except (TypeError, ValueError, RecursionError):  # not a TOML value, or nested too deeply
         text = repr(shown)
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "…"
 
@@ -244,7 +244,7 @@ def _nearest_section(name: str, layout: ConfigLayout) -> str:
     headers = {header.strip("[]"): header for header in layout.sections}
     if near := get_close_matches(name.lower(), headers, n=1, cutoff=0.5):
         return f" Did you mean {headers[near[0]]}?"
-    return f" Sections are {', '.join(layout.sections)}."
+    return f" Known sections are {', '.join(layout.sections)}."
 
 
 def _nearest_key(model: type[BaseModel], location: Location, key_sections: Mapping[str, str]) -> str:
@@ -255,14 +255,14 @@ def _nearest_key(model: type[BaseModel], location: Location, key_sections: Mappi
     keys = list(section.model_fields) if section else []
     note = getattr(section, "other_names", "")
     if not get_close_matches(key, keys, n=1, cutoff=0.8) and key in key_sections:
-        return f" It belongs {key_sections[key]}."
+        return f" Move it: it belongs {key_sections[key]}."
     if near := get_close_matches(key, keys, n=1, cutoff=0.5):
         return f" Did you mean {near[0]!r}?{note}"
-    return f" Known here: {', '.join(sorted(keys))}.{note}" if keys else ""
+    return f" Known keys are {', '.join(sorted(keys))}.{note}" if keys else ""
 
 
 def _section_at(model: Any, location: Location) -> Any:
-    """The section at this place; a section with names of the user's making says itself what stands under one."""
+    """The section at this place. A section with user-defined names decides which type they have."""
     for part in location:
         if isinstance(part, int):
             continue

@@ -1,7 +1,7 @@
 """The base class of every table of a config.
 
-A section made in code, such as `Agent(name="Ada", model="gpt4o_mini")`, reports mistakes in the words of the command line. Type
-checkers see a plain pydantic class.
+A section built in code, such as `Agent(name="Ada", model="gpt4o_mini")`, reports mistakes with the messages of the command
+line. For type checkers it is a plain pydantic class.
 """
 
 import re
@@ -45,32 +45,32 @@ Hosts = Annotated[list[Address], BeforeValidator(lambda value: [LOCAL] if value 
 
 
 class Section(Constructed):
-    """A table of the config: only keys that it knows, with values of their own type."""
+    """A table of the config, which accepts only known keys with values of the right type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigOrigin:
-    """Where a config was written."""
+    """The file that a config comes from."""
 
     source: str
-    """what errors call it: the path of its file, say"""
+    """the name in error messages, such as the path of the file"""
     folder: Path | None
     """where relative paths start; None: in the working folder"""
     lines: Lines = NO_LINES
-    """where its keys are written"""
+    """the lines of its keys"""
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Written beside a type: `Annotated[str, OneOf(KINDS)]`. Forms and the reference read the choices from it."""
+    """Annotates a type with its choices: `Annotated[str, OneOf(KINDS)]`. Forms and the reference read them."""
 
     registry: Registry[Any]
     extra_names: tuple[str, ...] = ()
-    """names that mean something else than an entry of the registry"""
+    """names with a meaning of their own, outside the registry"""
     like: str = ""
-    """a pattern of names that are no entries either, and typed by hand"""
+    """a pattern of further names, which users type by hand"""
 
     def options(self) -> Iterator[str]:
         yield from self.registry
@@ -92,11 +92,11 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class NamesModel:
-    """Written beside a type whose values name models: every such field is found, wherever a section holds it."""
+    """Annotates a type whose values name models, so that every such field can be found in any section."""
 
 
 def models_at(section: BaseModel, where: Location = ()) -> Iterator[tuple[Location, str]]:
-    """Every model that the section names, as it is written, with its place."""
+    """Every model that the section names, exactly as written, with its place."""
     for name in type(section).model_fields:
         yield from _models_in(getattr(section, name), (*where, name), name in _model_fields(type(section)))
 
@@ -114,18 +114,18 @@ def _models_in(value: Any, where: Location, names_models: bool) -> Iterator[tupl
 
 @cache
 def _model_fields(section: type[BaseModel]) -> frozenset[str]:
-    """The fields with `NamesModel` in their type: alone, in a list, or as the values of a table."""
+    """The fields with `NamesModel` in their type: as a single value, in a list, or as the values of a table."""
     fields = section.model_fields.items()
     return frozenset(name for name, field in fields if repr(NamesModel()) in f"{field.annotation} {field.metadata}")
 
 
 def models_named(section: BaseModel, but: Collection[str] = ()) -> set[str]:
-    """Every PROVIDER:MODEL of the section but those of the fields that are named."""
+    """Every PROVIDER:MODEL of the section, except those of the named fields."""
     return {resolve_model(name) for where, name in models_at(section) if where[0] not in but}
 
 
 def with_full_names(section: S) -> S:
-    """The section with what its presets stand for today: a batch keeps the full names."""
+    """The section with presets replaced by their full names, which a batch stores."""
     for where, name in models_at(section):
         if name in PRESETS:
             section = _with_model(section, where, PRESETS[name])
@@ -144,7 +144,7 @@ def _with_model(value: Any, where: Location, name: str) -> Any:
 
 
 def left_to_default(section: BaseModel, where: Location) -> bool:
-    """Whether nobody wrote what stands at this place of the section."""
+    """Whether the value at this place of the section is a default."""
     node: Any = section
     for part in where:
         if isinstance(node, BaseModel):

@@ -1,7 +1,7 @@
-"""What a study is made of, as written in its TOML file. The contract names every key; the kinds add their own section.
+"""The sections of a config. The contract names every key, and each kind adds its own section.
 
-Values are strictly typed: a config that means something else than it says is an error before anything runs. A `Config` is what somebody
-wrote; a `FrozenConfig` is what a batch keeps: full model names, the content of files and of library entries, and every default.
+Values are strictly typed, so an ambiguous config is an error before anything runs. A `Config` is what a user writes. A
+`FrozenConfig` is what a batch stores: full model names, the content of files and library entries, and every default.
 """
 
 import json
@@ -56,7 +56,7 @@ class Hypothesis(Section):
 
 
 def _dotted(name: str, nested: object) -> str:
-    """The key that was meant, where TOML read its dots as tables within tables."""
+    """The intended key if TOML read its dots as nested tables."""
     while isinstance(nested, Mapping) and nested:
         inner, nested = next(iter(nested.items()))
         name = f"{name}.{inner}"
@@ -80,7 +80,7 @@ class Design(Section):
     def _keys_in_quotes(cls, factors: Any) -> Any:
         for name, levels in factors.items() if isinstance(factors, Mapping) else ():
             if isinstance(levels, Mapping):
-                raise WrongValue(f'a key with dots stands in quotes: "{_dotted(name, levels)}" = [ … ]', name)
+                raise WrongValue(f'a key with dots needs quotes: "{_dotted(name, levels)}" = [ … ]', name)
         return factors
 
 
@@ -107,28 +107,28 @@ class StopWhenSure(Section):
     @classmethod
     def _independent(cls, outcome: Any) -> Any:
         if outcome in ("rating", "words"):
-            words = "stop rules need independent conversations, and those of simulations share entities"
-            raise WrongValue(f"{words}: no rule watches ratings or words", "outcome")
+            words = "stop rules need independent conversations, but conversations of a simulation share personas"
+            raise WrongValue(f"{words}, so [stop] cannot watch ratings or words", "outcome")
         return outcome
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
         if self.decided == (self.half_width is not None):
-            raise WrongValue("give either half_width = … or decided = true", "half_width")
+            raise WrongValue("set either half_width = … or decided = true", "half_width")
         if not self.decided and (self.difference or self.line is not None):
             word = "difference" if self.difference else "line"
-            raise WrongValue(f"{word} goes with decided = true", word)
+            raise WrongValue(f"{word} requires decided = true", word)
         if self.decided and not self.difference and self.line is None:
             raise WrongValue(
                 'decided needs a line, such as line = 0.5, or a difference, such as difference = "Ada - Bob"', "line"
             )
         if self.agent and self.difference:
-            raise WrongValue("give agent or the difference of two agents, not both", "agent")
+            raise WrongValue("set agent or the difference of two agents, not both", "agent")
         return self
 
     @property
     def at(self) -> float:
-        """The line that is to be decided."""
+        """The threshold of the decision."""
         return self.line or 0.0
 
 
@@ -137,34 +137,34 @@ KindName = Annotated[str, OneOf(KINDS)]
 
 
 ModelName = Annotated[str, MaxLen(ceilings.WORD), AfterValidator(known_model), NamesModel()]
-"""PROVIDER:MODEL or a preset. A frozen config has the full name."""
+"""PROVIDER:MODEL or a preset; a frozen config has the full name"""
 
 
 ReasoningEffort = Annotated[
     Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"], Field(title="Reasoning")
 ]
 REASONING_TOKENS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 65_536}
-"""tokens of reasoning that each effort gets unless a config says otherwise"""
+"""reasoning tokens for each effort, unless a config sets another number"""
 
 
 Temperature = Annotated[
     float | None, Field(ge=0, le=2), BeforeValidator(lambda value: None if value == "none" else value)
 ]
-"""None leaves it to the provider: `temperature = "none"` in TOML, which has no null"""
+"""None uses the provider's own value; TOML has no null, so a config writes `temperature = "none"`"""
 MostTokens = Annotated[int, Field(ge=1, le=ceilings.TOKENS, title="Longest reply")]
 ReasoningRoom = Annotated[int, Field(ge=0, le=ceilings.TOKENS, title="Room for reasoning")]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Reasons(Protocol):
-    """A section that says how much its models reason."""
+    """A section with the reasoning settings of its models."""
 
     reasoning_effort: ReasoningEffort
     max_reasoning_tokens: int
 
 
 def reasoning_of(settings: Reasons) -> dict[str, Any]:
-    """What a call takes from such a section."""
+    """The reasoning settings of a call from such a section."""
     effort, tokens = settings.reasoning_effort, settings.max_reasoning_tokens
     if not effort and not tokens:
         return {}
@@ -175,9 +175,9 @@ def _not_too_large(metadata: dict[str, Any]) -> dict[str, Any]:
     try:
         size = len(json.dumps(metadata, ensure_ascii=False, allow_nan=False, default=str).encode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"this cannot be stored ({error})") from None
+        raise ValueError(f"it cannot be stored ({error})") from None
     if size > ceilings.METADATA:
-        raise ValueError(f"it has {size:,} bytes as JSON, and {ceilings.METADATA:,} are the most")
+        raise ValueError(f"it has {size:,} bytes as JSON, and the maximum is {ceilings.METADATA:,}")
     return metadata
 
 
@@ -305,8 +305,8 @@ class SimulatedSettings(ProviderSettings):
 class Providers(Section):
     """The sections [providers.NAME]."""
 
-    other_names: ClassVar = ' An endpoint of your own says what it is like: like = "openai", "anthropic" or "ollama".'
-    """what is said to whoever writes an unknown name"""
+    other_names: ClassVar = ' Your own endpoint needs like = "openai", "anthropic" or "ollama".'
+    """added to the error for an unknown name"""
 
     openai: ProviderSettings = Field(default_factory=ProviderSettings)
     anthropic: ProviderSettings = Field(default_factory=ProviderSettings)
@@ -314,13 +314,13 @@ class Providers(Section):
     simulated: SimulatedSettings = Field(default_factory=SimulatedSettings)
 
     def __new__(cls, /, **sections: Any) -> Self:
-        """Sections of other names are fields of a wider class, which is chosen before it is filled."""
+        """Adds a field for each section with another name: the class is chosen before it is filled."""
         return super().__new__(_widened(cls, sections))
 
     @model_validator(mode="wrap")
     @classmethod
     def _with_others(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Endpoints of one's own and providers of installed packages have sections too; any other name is unknown."""
+        """Accepts sections of the user's endpoints and of installed providers. Any other name is an error."""
         wider = _widened(cls, data) if isinstance(data, Mapping) else cls
         return handler(data) if wider is cls else wider.model_validate(data)
 
@@ -330,15 +330,15 @@ class Providers(Section):
             like = getattr(self, name).like
             if like and name in PROVIDERS and like != name:
                 raise WrongValue(
-                    f"{name} is a provider of its own and cannot be like {like}: choose another name", name
+                    f"{name} is a built-in provider, so it cannot be like {like}. Choose another name", name
                 )
             if not is_endpoint_name(name):
-                raise WrongValue("the name of an endpoint has letters, digits, - and _", name)
+                raise WrongValue("the name of an endpoint may only have letters, digits, - and _", name)
         return self
 
     @classmethod
     def section_type(cls, name: str) -> type[ProviderSettings] | None:
-        """What the section of this name is made of; None where nobody knows the name and nothing says what it is like."""
+        """The class of the section with this name; None if the name is unknown and the section has no `like`."""
         if name in cls.model_fields:
             return cast(type[ProviderSettings], cls.model_fields[name].annotation)
         if name in KNOWN_ENDPOINTS:
@@ -347,11 +347,11 @@ class Providers(Section):
 
     @classmethod
     def type_under(cls, name: str) -> type[ProviderSettings]:
-        """What a section of whatever name is made of."""
+        """The class of a section with any name."""
         return cls.section_type(name) or ProviderSettings
 
     def section(self, name: str) -> ProviderSettings:
-        """The keys of one provider; those of a preset or an installed package need not be written."""
+        """The settings of one provider. Sections of presets and installed packages may be left out."""
         if name in type(self).model_fields:
             section: ProviderSettings = getattr(self, name)
             return section
@@ -361,7 +361,7 @@ class Providers(Section):
         return section_type()
 
     def limits_for(self, name: str, service: Service) -> ProviderSettings:
-        """What rules the calls of one provider: its own keys where written, else those of [service]."""
+        """The limits for the requests to one provider: its own keys if they are set, else those of [service]."""
         section = self.section(name)
         common = {key: getattr(service, key) for key in Limits.model_fields if key not in section.model_fields_set}
         return section.model_copy(update=common)
@@ -371,7 +371,7 @@ P = TypeVar("P", bound=Providers)
 
 
 def _widened(providers: type[P], sections: Mapping[Any, Any]) -> type[P]:
-    """The class with a field for every section: the same one where it has them all."""
+    """The class with a field for every section; the same class if it has all of them."""
     names = [str(name) for name in sections if name not in providers.model_fields]
     types = {name: _type_of(providers, name, sections[name]) for name in names}
     return (
@@ -442,16 +442,16 @@ class ConfigSections(Section):
         return entries
 
     def limits_for(self, provider: str) -> ProviderSettings:
-        """What rules the calls of one provider in this batch."""
+        """The limits for the requests to one provider in this batch."""
         return self.providers.limits_for(provider, self.service)
 
     def budget_of(self, provider: str) -> float:
-        """What may be spent at one provider, where that is stated; 0 = no cap of its own."""
+        """The budget of one provider, if it is set; 0 = no budget of its own."""
         section = self.providers.section(provider)
         return section.budget_usd if "budget_usd" in section.model_fields_set else 0.0
 
     def as_written(self) -> dict[str, Any]:
-        """The config in the layout of its file, every default written out."""
+        """The config in the layout of its file, with all defaults."""
         left_out = {"settings", "stop"} if self.stop is None else {"settings"}
         data = self.model_dump(mode="json", exclude=left_out)
         for name in type(self.providers).model_fields:
@@ -461,9 +461,9 @@ class ConfigSections(Section):
 
 
 class Config(ConfigSections):
-    """A batch as somebody writes it: models by preset, agents and entities by id, problems and contexts by file.
+    """A batch as a user writes it: models by preset, agents and entities by id, problems and contexts by file.
 
-    `engine.config.freezing` makes of it what a batch keeps.
+    `engine.config.freezing` turns it into the config that a batch stores.
     """
 
     design: Design | None = None
@@ -474,17 +474,17 @@ class Config(ConfigSections):
 
     @property
     def origin(self) -> ConfigOrigin:
-        """Where it was written; a config that was built in code has no name and starts in the working folder."""
+        """The file that the config comes from. A config built in code has no name and starts in the working folder."""
         return self._origin
 
     def written_in(self, origin: ConfigOrigin) -> Self:
-        """The same config, which from now on knows where it was written."""
+        """The same config with its origin."""
         copy = self.model_copy()
         copy._origin = origin
         return copy
 
     def as_given(self) -> dict[str, Any]:
-        """The study in the layout of its file, with what was written and nothing else."""
+        """The study in the layout of its file, without defaults."""
         data = self.model_dump(mode="json", exclude_unset=True, exclude={"settings", "cluster"})
         return {**data, self.batch.kind: self.settings.model_dump(mode="json", exclude_unset=True)}
 
@@ -503,12 +503,12 @@ CHANGEABLE = (
 
 
 def limit_change(key: str, value: Any) -> tuple[str, str | None, Any]:
-    """The limit, the provider that it is for (None: all), and its checked value. Raises UsageError."""
+    """The limit, its provider (None: all), and its checked value. Raises UsageError."""
     *path, name = key.removeprefix("service.").split(".")
     for_provider = len(path) == 2 and path[0] == "providers" and is_endpoint_name(path[1])
     if name not in CHANGEABLE or (path and not for_provider):
         raise UsageError(
-            f"{key[:200]!r} is not a limit that can change while running: use one of {', '.join(CHANGEABLE)}, "
+            f"{key[:200]!r} is not a limit that you can change while a batch runs. Use {', '.join(CHANGEABLE)}, "
             "or providers.NAME.LIMIT."
         )
     try:
@@ -519,7 +519,7 @@ def limit_change(key: str, value: Any) -> tuple[str, str | None, Any]:
 
 
 def as_overrides(changes: Mapping[str, Any]) -> list[str]:
-    """The same as `--set` has them."""
+    """The same changes in the form of `--set`."""
     return [
         f"{key if key.startswith(('service.', 'providers.')) else f'service.{key}'}={value!r}"
         for key, value in changes.items()
@@ -527,15 +527,15 @@ def as_overrides(changes: Mapping[str, Any]) -> list[str]:
 
 
 class FrozenConfig(ConfigSections):
-    """The config of a batch. It comes from `freezing.freeze` or `freezing.load_frozen`, and from nowhere else."""
+    """The config of a batch. Only `freezing.freeze` and `freezing.load_frozen` create it."""
 
     model_config = ConfigDict(frozen=True)
 
     def __init__(self, **_: Any) -> None:
-        raise TypeError("A frozen config comes from freeze() or load_frozen() alone.")
+        raise TypeError("Create a frozen config with freeze() or load_frozen().")
 
     def to_json(self) -> str:
-        """As the file keeps it."""
+        """The config as the file stores it."""
         return json.dumps(self.as_written(), ensure_ascii=False)
 
     def models(self) -> set[str]:
@@ -546,7 +546,7 @@ class FrozenConfig(ConfigSections):
 
 
 def as_frozen(config: Config) -> FrozenConfig:
-    """The config under its other type: for `freezing` alone, which has checked that nothing is left to take in."""
+    """The config as a FrozenConfig. Only for `freezing`, which has checked that nothing is left to add."""
     return FrozenConfig.model_construct(**{name: getattr(config, name) for name in ConfigSections.model_fields})
 
 
@@ -568,7 +568,7 @@ class Study(Batch):
     """when it may end before all that is planned is asked; secret games and simulations"""
 
     def as_config(self) -> Config:
-        """The same study as its file would say it."""
+        """The same study as a config."""
         fields = {name: getattr(self, name) for name in self.model_fields_set}
         batch_fields = {name: fields[name] for name in Batch.model_fields if name in fields}
         return Config(
@@ -583,10 +583,10 @@ class Study(Batch):
         )
 
     def participants(self) -> dict[str, Any]:
-        """Who takes part, under the keys of a config."""
+        """The participants, under the keys of a config."""
         return {}
 
 
 def _only(fields: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
-    """What was written of the section's own keys; what was left out stays left out, and takes its default there."""
+    """The explicitly set keys of the section. All other keys take their defaults there."""
     return {name: value for name, value in fields.items() if name in section.model_fields}

@@ -1,7 +1,7 @@
-"""A batch's config as its file keeps it, for those who only read results.
+"""A batch's config as stored in its file, for code that only reads results.
 
-Statistics need a handful of its values. Loading and checking the whole takes longer than counting a small batch, and nothing is asked or
-written because of what it says. So only the plain values are read.
+Statistics need a few of its values. Loading and checking all of it takes longer than counting a small batch, and no
+request or write depends on it. So only the plain values are read.
 """
 
 import json
@@ -12,18 +12,18 @@ from tidepool.engine.errors import UsageError
 
 
 def stored_sections(text: str) -> dict[str, Any]:
-    """The sections by name. The file may be a stranger's: a value may be missing, or of another type."""
+    """The sections by name. The file may be untrusted, so a value may be missing or have another type."""
     try:
         sections = json.loads(text)
     except (ValueError, RecursionError):
         sections = None
     if not isinstance(sections, dict):
-        raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
+        raise UsageError("The batch's stored config cannot be read. The file is damaged, or was changed.")
     return sections
 
 
 class StoredConfig:
-    """The config of a batch, read when it is first asked for."""
+    """The config of a batch, which is read on first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text

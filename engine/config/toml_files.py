@@ -1,7 +1,7 @@
-"""Everything about TOML: reading a text file, its values, the lines of its keys, slips, and the values that `--set` puts over it.
+"""TOML: reads text files and values, finds the lines of keys, explains syntax errors, and applies `--set` values.
 
-A path such as `secret_game.mode`, `agents.Ada.model` or `agents.*.instructions` leads to a key: agents and entities are found by name,
-`*` is all of them, and a part with dots in it can be quoted, as in `agents."Dr. Who".model`.
+A path such as `secret_game.mode`, `agents.Ada.model` or `agents.*.instructions` leads to a key. Agents and entities are
+found by name, and `*` selects all of them. Quote a part that contains dots, as in `agents."Dr. Who".model`.
 """
 
 import json
@@ -16,9 +16,9 @@ from typing import Any
 from tidepool.engine.config import ceilings
 from tidepool.engine.errors import Location, UsageError
 
-FORM = 'A config is TOML: sections such as [batch], and in them keys such as kind = "secret_game".'
+FORM = 'A config is TOML, with sections such as [batch] and keys such as kind = "secret_game" below them.'
 LISTS = ("agents", "entities")
-"""sections of which there are several"""
+"""sections that can appear several times"""
 
 _WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _PATH = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
@@ -32,12 +32,12 @@ _PAIR = re.compile(r"""["']?(?P<key>[A-Za-z_][\w.-]*)["']?(?:\s*[=:]\s*|\s+)(?P<
 
 
 def format_key(key: str) -> str:
-    """The key as TOML writes it."""
+    """The key in TOML syntax."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
 def format_value(value: Any) -> str:
-    """The value as TOML writes it; a table stands on one line."""
+    """The value in TOML syntax; a table is written on one line."""
     if isinstance(value, dict):
         pairs = ", ".join(f"{format_key(key)} = {format_value(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
@@ -49,7 +49,7 @@ def format_value(value: Any) -> str:
 
 
 def read_value(text: str) -> Any:
-    """The text as a TOML value where it is one, else as it stands."""
+    """The text as a TOML value, or as plain text if it is not one."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
@@ -60,7 +60,7 @@ def read_value(text: str) -> Any:
 
 
 class Lines:
-    """The places of a TOML text, each with the line where it is first written: parsers forget it.
+    """The places of a TOML text, each with the line where it first appears, since parsers do not keep lines.
 
     It reads no values, so a text over several lines that looks like TOML can mislead it.
     """
@@ -68,7 +68,7 @@ class Lines:
     def __init__(self, text: str, changed: Iterable[str] = ()) -> None:
         self._line_of: dict[Location, int] = {}
         self._changed = [words for path in changed if (words := _words(path))]
-        """keys that `--set` gave: what is wrong with them stands in no line"""
+        """keys that `--set` changes; their problems belong to no line"""
         self._lists: dict[Location, int] = {}
         table: Location = ()
         for number, line in enumerate(text.splitlines(), 1):
@@ -79,7 +79,7 @@ class Lines:
                 self._note((*table, *_words(match[1])), number)
 
     def of(self, where: Location) -> int | None:
-        """The line of this place, else of what it stands in."""
+        """The line of this place, or of the section that contains it."""
         for words in self._changed if where else ():
             if words == where[: len(words)] or (words[0], words[-1]) == (where[0], where[-1]):
                 return None
@@ -108,10 +108,10 @@ def _words(path: str) -> Location:
 
 
 NO_LINES = Lines("")
-"""of what was not written in a file"""
+"""for a config that was not read from a file"""
 
 
-# -- slips -----------------------------------------------------------------------------------------------
+# -- syntax errors -----------------------------------------------------------------------------------------------
 
 
 def _is_toml(line: str) -> bool:
@@ -123,7 +123,7 @@ def _is_toml(line: str) -> bool:
 
 
 def find_slip(text: str, complaint: str) -> tuple[int, str]:
-    """The line, and a sentence with the cure, for a text that is no TOML. `complaint` is the parser's own."""
+    """The line, and a sentence that says how to fix a text that is not valid TOML. `complaint` is the parser's message."""
     lines = text.splitlines() or [""]
     at = _AT.search(complaint)
     number = min(int(at[1]) if at and at[1] else len(lines), len(lines))
@@ -132,15 +132,15 @@ def find_slip(text: str, complaint: str) -> tuple[int, str]:
     if re.search(r"twice|overwrite|mutate|already", complaint):
         header = _HEADER.match(line)
         name = header[2] if header else line.partition("=")[0].strip()
-        advice = f"Each of several is written [[{name}]]." if name in LISTS else "Keep one of the two."
-        return number, f"{name} is there already. {advice}"
+        advice = f"Write [[{name}]] for each of several." if name in LISTS else "Remove one of the two."
+        return number, f"{name} appears twice. {advice}"
     if pair is not None and not line.startswith("["):
         if _is_toml(line):
-            return number, "this line is in order, so a list, a table or a text that is opened above it is not closed."
+            return number, "this line is valid, so a list, table or text above it is not closed."
         value = pair["value"].split(" #")[0].strip(" ,\"'")
         word = value.lower() if value.lower() in ("true", "false") else value
         written = word if not isinstance(read_value(word), str) else json.dumps(word, ensure_ascii=False)
-        return number, f"this is no KEY = VALUE of TOML. Write {pair['key']} = {written}"
+        return number, f"this is not a valid KEY = VALUE of TOML. Write {pair['key']} = {written}"
     return number, f"this is not valid TOML: {_AT.sub('', complaint).strip()}. {FORM}"
 
 
@@ -152,13 +152,13 @@ ALL = "*"
 
 
 def put_at(data: dict[str, Any], path: str, value: Any) -> None:
-    """Writes the value wherever the path leads; sections that are missing are made."""
+    """Writes the value wherever the path leads. Creates missing sections."""
     for container, key in list(_places(data, path, path)):
         container[key] = value
 
 
 def section_of(path: str) -> str:
-    """The section that the path begins with, however it is written."""
+    """The section at the start of the path, with or without quotes."""
     return _first(path, path)[0]
 
 
@@ -169,27 +169,29 @@ def _places(data: Any, rest: str, path: str) -> Iterator[tuple[dict[str, Any], s
         return
     part, rest_of_path = _first(rest, path)
     if not isinstance(data, dict):
-        raise UsageError(f"{path} leads nowhere: there is nothing within {part!r}.")
+        raise UsageError(f"{path} does not exist, because {part!r} is not in a section.")
     if not rest_of_path:
         yield data, part
         return
     if part in ("agents", "entities") and not isinstance(data.get(part), list):
-        raise UsageError(f"{path} leads nowhere: the config has no [[{part}]].")
+        raise UsageError(f"{path} does not exist, because the config has no [[{part}]].")
     yield from _places(data.setdefault(part, {}), rest_of_path, path)
 
 
 def _named(items: list[Any], rest: str, path: str) -> Iterator[tuple[Any, str]]:
-    """The item whose name stands first, or all; a name with dots is written in quotes."""
+    """The items with this name, or all. A name with dots is quoted."""
     name, remainder = _first(rest, path)
     names = [str(item.get("name", "")) for item in items if isinstance(item, dict)]
     if name not in (ALL, *names):
         near = get_close_matches(name, names, n=1)
         hint = (
-            f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(names[:10]) or 'none'}, and * for all."
+            f" Did you mean {near[0]!r}?"
+            if near
+            else f" Known names are {', '.join(names[:10]) or 'none'}, and * for all."
         )
-        raise UsageError(f"{path}: nobody is called {name!r}.{hint}")
+        raise UsageError(f"{path}: there is no {name!r}.{hint}")
     if not remainder:
-        raise UsageError(f"{path} names all of {name!r}, not one of its keys.")
+        raise UsageError(f"{path} names all of {name!r}. Name one of its keys.")
     for item in items:
         if isinstance(item, dict) and name in (ALL, item.get("name")):
             yield item, remainder
@@ -200,7 +202,9 @@ def _first(rest: str, path: str) -> tuple[str, str]:
     part = "" if match is None else (re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else match[2]).strip()
     remainder = "" if match is None else rest[match.end() :]
     if not part or (remainder and not remainder.startswith(".")) or remainder == ".":
-        raise UsageError(f"{path!r} is no path of keys such as service.max_concurrent or agents.Ada.model.")
+        raise UsageError(
+            f"{path!r} is not a valid key. Write a key such as service.max_concurrent or agents.Ada.model."
+        )
     return part, remainder[1:]
 
 
@@ -214,21 +218,25 @@ _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{ceilings
 
 
 def check_file(path: Path, most: int = ceilings.FILE_BYTES, where: Location = ()) -> None:
-    """Refuses what must not be opened: a device or a pipe may never end, and a file may be larger than the memory."""
+    """Rejects files that must not be opened: a device or pipe may never end, and a large file may not fit into memory."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{path} is a device or a pipe. Save its content as a file first.", where)
     if status.st_size > most:
-        raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.", where)
+        raise UsageError(
+            f"{path} is larger than {most >> 20} MiB, which is too large for a config or data file.", where
+        )
 
 
 def read_text(path: Path, most: int = ceilings.FILE_BYTES, *, is_config: bool = False) -> str:
-    """The text of a config or of a file that one names. Whatever keeps it from being read is told in words."""
+    """The text of a config, or of a file that a config names. Every read error becomes a message."""
     try:
         check_file(path, most)
         with path.open("rb") as file:
             if file.read(len(SQLITE)) == SQLITE:
-                raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
+                raise UsageError(
+                    f"{path} is a study file, not a config. To run one of its batches again, name it as {path}#last or {path}#ID."
+                )
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         advice = " Check the path, or start from `tidepool new` or `tidepool examples`." if is_config else ""
@@ -237,25 +245,27 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES, *, is_config: bool = 
         raise UsageError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path}, line {line}: this is not text in UTF-8. Save the file as UTF-8.") from None
+        raise UsageError(f"{path}, line {line}: this is not UTF-8 text. Save the file as UTF-8.") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def named_file(name: str, folder: Path | None, *where: str) -> Path:
-    """The file that a key of a config names. Without a folder the config is a batch's own, and no file is read."""
+    """The file that a key of a config names. Without a folder, the config belongs to a stored batch, and no file is read."""
     if folder is None:
-        raise UsageError(f"{'.'.join(where)} names a file, as nothing in a frozen config does. It is not read.", where)
+        raise UsageError(
+            f"{'.'.join(where)} names a file. The study file was changed, and the named file is not read.", where
+        )
     return folder / name
 
 
 def parse_toml(text: str, source: str, form: str = "") -> dict[str, Any]:
-    """The text as nested dictionaries. `source` is what an error calls it, `form` how such a file is written."""
+    """The text as nested dictionaries. `source` names it in errors, and `form` explains the format of such a file."""
     if (tables := len(_TABLE.findall(text))) > ceilings.TABLES:
-        raise UsageError(f"{source} has {tables:,} tables in brackets, and {ceilings.TABLES:,} are the most.")
-    if match := _LONG_KEY.search(text):  # the parser takes the square of its length
+        raise UsageError(f"{source} has {tables:,} tables in brackets. The maximum is {ceilings.TABLES:,}.")
+    if match := _LONG_KEY.search(text):  # the parser needs quadratic time
         line = text.count("\n", 0, match.start()) + 1
-        raise UsageError(f"{source}, line {line}: this key has {ceilings.KEY_PARTS} parts or more. Write it shorter.")
+        raise UsageError(f"{source}, line {line}: this key has {ceilings.KEY_PARTS} parts or more. Shorten it.")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -265,12 +275,10 @@ def parse_toml(text: str, source: str, form: str = "") -> dict[str, Any]:
 
 
 def apply_override(data: dict[str, Any], override: str) -> None:
-    """Puts `service.max_concurrent=50` over the data. The value is read as TOML, or as text where it is none."""
+    """Applies an override such as `service.max_concurrent=50`. The value is read as TOML, else as text."""
     path, equals, text = override.partition("=")
     if not equals or not path.strip():
-        raise UsageError(
-            f"--set {override!r} does not read KEY=VALUE; write for example --set service.max_concurrent=50."
-        )
+        raise UsageError(f"--set {override!r} is not KEY=VALUE. Write, for example, --set service.max_concurrent=50.")
     try:
         put_at(data, path.strip(), read_value(text.strip()))
     except UsageError as error:

@@ -1,1 +1,1 @@
-"""A batch out of the file for other programs and people: formats, HTML, Markdown, SVG drawings."""
+"""Exports of a batch: file formats, HTML, Markdown, and SVG figures."""

@@ -1,7 +1,7 @@
-"""tidepool export: a batch, or a study of several, in a format of the table below.
+"""tidepool export: a batch, or a study of several, in one of the formats in the table below.
 
-A kind that writes a format its own way declares it (Results.formats), and what it declares wins: a simulation's CSV, a
-policy of the mutation. Tables of a study hold the rows of all its cells, with a column for each factor."""
+A kind can declare its own format (Results.formats), which takes precedence: a simulation's CSV, or a policy of the
+mutation. Tables of a study have the rows of all its cells, with a column for each factor."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ def export_batch(
     database: Path, reference: str, format_name: str, target: Path | None, *, bom: bool = False
 ) -> list[Path]:
     if bom and format_name != "csv":
-        raise UsageError(f"--bom is for --format csv: a file of {format_name} says itself how it is written.")
+        raise UsageError(f"--bom only works with --format csv. Remove it for {format_name}.")
     with reading(database) as connection:
         study = study_of(connection, reference)
         cells = cells_of(connection, study.id) if study else [StoredCell(find_batch(connection, reference), {})]
@@ -43,7 +43,7 @@ def export_batch(
             return own[format_name](orders[0])
         if format_name not in EXPORTERS:
             known = ", ".join({**EXPORTERS, **own})
-            raise UsageError(f"{_subject(orders, study)} cannot be exported as {format_name!r}. It can be as {known}.")
+            raise UsageError(f"{_subject(orders, study)} cannot be exported as {format_name!r}. Use one of {known}.")
         return EXPORTERS[format_name](orders, study)
 
 
@@ -62,7 +62,7 @@ def study_pages(database: Path, study_id: str) -> dict[str, str]:
 
 
 Orders = Sequence[ExportRequest]
-"""one for each batch, all with the target of the whole"""
+"""one for each batch, all with the target of the whole export"""
 
 
 def _subject(orders: Orders, study: StoredStudy | None) -> str:
@@ -98,8 +98,8 @@ def _sqlite(orders: Orders, study: StoredStudy | None) -> list[Path]:
 
 
 def _json(orders: Orders, study: StoredStudy | None) -> list[Path]:
-    """A folder named by the batch, with the raw results and the analysis; or both in the one file that -o names. Of a study a
-    folder with its summary, and with the folders of its batches."""
+    """Writes a folder named after the batch, with the raw results and the analysis, or both in the one file of -o. For a study,
+    writes a folder with its summary and the folders of its batches."""
     if study is None:
         return _json_of_batch(orders[0])
     _refuse_file(orders, study, "json")
@@ -129,7 +129,7 @@ def _folder_named(target: Path | None, name: str) -> Path:
 
 
 def _tables(orders: Orders, study: StoredStudy | None, format_name: str) -> list[Path]:
-    """A file for each view and table of the batch's kind, in one folder."""
+    """Writes a file for each view and table of the batch's kind, in one folder."""
     from tidepool.storage.transfer import formats
 
     _refuse_file(orders, study, format_name)
@@ -151,7 +151,7 @@ def _all_tables(orders: Orders) -> Iterator[ExportTable]:
 
 
 def _contents(order: ExportRequest) -> ExportContents:
-    """Of the kind; and what a judge said and people coded, where somebody did."""
+    """The contents of the kind, and judge and coding results if there are any."""
     contents = results_of(order.batch).contents
     extra = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
     measures = ("measures",) if filled(order.connection, "measures", order.batch) else ()
@@ -159,10 +159,10 @@ def _contents(order: ExportRequest) -> ExportContents:
 
 
 def _refuse_file(orders: Orders, study: StoredStudy | None, format_name: str) -> None:
-    """A folder called x.csv would surprise whoever asked for a file of that name."""
+    """Rejects a folder with a name like x.csv, which looks like a file."""
     if orders[0].named_file(f".{format_name}"):
         raise UsageError(
-            f"{_subject(orders, study)} is several files as {format_name}, and {orders[0].target} names one. Name a folder "
+            f"{_subject(orders, study)} becomes several files as {format_name}, but {orders[0].target} is one file. Name a folder "
             f"with -o, without the .{format_name}."
         )
 

@@ -1,6 +1,6 @@
-"""HTML by construction safe: whatever is not made by `element` is text, and is escaped.
+"""Builds safe HTML: everything that `element` did not make is text, and is escaped.
 
-A report is one file without scripts and without anything from elsewhere; a policy in its head holds the browser to that.
+A report is one file without scripts and without external resources, and a content security policy enforces this.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ def text(content: Content) -> Html:
 
 
 def element(name: str, /, *children: Content, **attributes: Content) -> Html:
-    """`class_` is written for class, `_` stands for a hyphen; attributes that are None are left out."""
+    """`class_` means class, and `_` means a hyphen. Empty attributes are left out."""
     attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
         for key, value in attributes.items()
@@ -58,7 +58,7 @@ def joined(children: Iterable[Content]) -> Html:
 
 
 def table(head: Sequence[Content], rows: Iterable[Sequence[Content]], left: int = 1) -> Html:
-    """The first so many columns are words, the others numbers."""
+    """The first `left` columns are words, the others numbers."""
     body = joined(element("tr", *_cells("td", row, left)) for row in rows)
     header = element("thead", element("tr", *_cells("th", head, left))) if any(head) else None
     return element("table", header, element("tbody", body))

@@ -1,4 +1,4 @@
-"""--format html: a report in one file: the blocks of every report, methods, system prompts, first transcripts, config."""
+"""--format html: a report in one file with its blocks, methods, system prompts, first transcripts and config."""
 
 import json
 import sqlite3
@@ -63,7 +63,7 @@ def render_blocks(blocks: Iterable[Block]) -> Iterator[Html]:
 
 
 def named(cell: Named) -> Html:
-    """One who takes part, behind their mark."""
+    """A participant, with its mark."""
     mark = element("span", glyph_of(cell.place), style=f"color: {mark_ink(cell.place)}")
     return joined((mark, "\N{NO-BREAK SPACE}", cell.name))
 
@@ -87,7 +87,7 @@ MOST_TRANSCRIPTS = 30
 def html_report(
     connection: sqlite3.Connection, cells: Sequence[StoredCell], report: Report, study: StoredStudy | None = None
 ) -> str:
-    """Of a batch, or of a study: its transcripts are in the reports of its batches."""
+    """The report of a batch, or of a study, whose transcripts are in the reports of its batches."""
     batch, prompts = cells[0].batch, prompts_of(connection, cells)
     return page(
         report.title,
@@ -108,7 +108,7 @@ def html_report(
 
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
-    """Of units that have something to read: a genome's evaluation has not, unless it failed."""
+    """The first units with messages; a genome's evaluation has none, unless it failed."""
     readable = (
         unit
         for unit in units_of(connection, batch, load_kind(batch["kind"]).results.contents)

@@ -1,8 +1,8 @@
-"""--format markdown: a report as one text to edit and to publish from; a figure is the table of its values.
+"""--format markdown: a report as one text to edit and publish; a figure becomes a table of its values.
 
-Foreign text is escaped, so that it is read as it stands and never as markup. It is written for CommonMark with tables, which
-GitHub, pandoc and most editors read. There a backslash before a sign of ASCII makes it plain; what only some of them know
-(`$`, `@`, `:smile:`, bare addresses) is escaped as well."""
+Foreign text is escaped, so that it is read literally and never as markup. The dialect is CommonMark with tables, which
+GitHub, pandoc and most editors read. There, a backslash before an ASCII character makes it plain. Characters that only
+some of them interpret (`$`, `@`, `:smile:`, bare addresses) are escaped as well."""
 
 import json
 import re
@@ -32,19 +32,19 @@ from tidepool.storage.text import in_report
 
 
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|~&$^#@]|:(?=//|[A-Za-z0-9_+-]+:)|(?<=\bwww)\.", re.IGNORECASE)
-"""the last two: the name of an emoji, and what makes an address of bare words"""
+"""the last two: the name of an emoji, and the dot in a bare web address"""
 _AT_START = re.compile(r"[-+=:%]|\d{1,9}(?=[.)])")
 MOST_INDENT = 40
 
 
 def text(foreign: str) -> str:
-    """Foreign text within a line: of several lines it makes one."""
+    """Foreign text within a line. Several lines become one."""
     line = " ".join(in_report(foreign).split())
     return _SIGNS.sub(r"\\\g<0>", line)
 
 
 def line(foreign: str) -> str:
-    """Foreign text where a line begins."""
+    """Foreign text at the start of a line."""
     escaped = text(foreign)
     opening = _AT_START.match(escaped)
     if opening is None:
@@ -54,7 +54,7 @@ def line(foreign: str) -> str:
 
 
 def lines(foreign: str) -> list[str]:
-    """Foreign text in its own lines, with its indents: empty ones part paragraphs, the others break where it breaks."""
+    """Foreign text in its own lines, with its indents. Empty lines separate paragraphs, and other line breaks are kept."""
     source = in_report(foreign).expandtabs(4).split("\n")
     escaped_lines = []
     for index, source_line in enumerate(source):
@@ -78,19 +78,19 @@ def heading(level: int, foreign: str) -> str:
 
 
 def marked(mark: str, foreign: str) -> str:
-    """*soft* or **strong**; what is empty has no marks."""
+    """*soft* or **strong**; empty text has no marks."""
     return f"{mark}{escaped}{mark}" if (escaped := text(foreign)) else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """The first so many columns are words, the others numbers."""
+    """The first `left` columns are words, the others numbers."""
     rule = [":---" if place < left else "---:" for place in range(len(head))]
     all_rows = (map(text, head), rule, *(map(text, row) for row in rows))
     return "\n".join(f"| {' | '.join(row)} |" for row in all_rows)
 
 
 def fenced(foreign: str, language: str) -> str:
-    """Text to the letter, between fences longer than any run in it."""
+    """Literal text between fences that are longer than any run in it."""
     plain = in_report(foreign)
     runs = [len(run) for run in re.findall("`+", plain)]
     fence = "`" * max(3, *(run + 1 for run in runs)) if runs else "```"
@@ -145,7 +145,7 @@ def _words(block: Words) -> str:
 
 
 def _table(block: Table) -> Iterator[str]:
-    """Rows that are facts become a list: a table of Markdown has a head."""
+    """Rows of facts become a list, since a Markdown table needs a header."""
     rows = [[text_of(cell) for cell in row] for row in block.rows[:MOST_ROWS]]
     if any(block.columns):
         yield table(block.columns, rows, block.left)
@@ -180,7 +180,7 @@ def _figure(figure: Figure) -> Iterator[str]:
 
 
 def _curves(figure: Figure) -> Iterator[str]:
-    """By x; of long curves every so many, and the last."""
+    """The values by x. Long curves are thinned, with the last point."""
     by_x = [{x: value_of(figure, one, place) for place, x in enumerate(one.xs)} for one in figure.series]
     xs = sorted({x for values in by_x for x in values})
     step = -(-len(xs) // MOST_POINTS)

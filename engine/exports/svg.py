@@ -1,4 +1,4 @@
-"""Figures as SVG in a page: the same axes, marks, intervals and bands as on a terminal, in the page's own inks."""
+"""Figures as SVG in a page: the same axes, marks, intervals and bands as on a terminal, in the page's colors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -24,9 +24,9 @@ Place = Callable[[float], float]
 WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 64, 20, 14, 46
 LETTER = 6.6
-"""how wide one is, nearly"""
+"""approximate width of a character"""
 BEFORE_NUMBERS = WIDTH - 70.0
-"""where drawings end that have a number behind each line"""
+"""the right end of drawings that have a number behind each line"""
 
 
 INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
@@ -40,14 +40,14 @@ def mark_ink(place: int) -> str:
 
 
 def series_ink(figure: Figure, series: Series, place: int) -> str:
-    """That of its role, or the next one."""
+    """The color of its role, or the next one."""
     if len(figure.series) > 1 and not series.colour:
         return mark_ink(place)
     return ROLES.get(series.colour or "primary", SOFT)
 
 
 def svg(height: float, shapes: Sequence[Html], title: str, description: str = "") -> Html:
-    """With its title and what it shows in words, for those who hear it."""
+    """An SVG with its title and a description for screen readers."""
     labels = element("title", title), element("desc", description) if description else None
     size: dict[str, Content] = {"viewBox": f"0 0 {WIDTH} {n(height)}", "width": WIDTH, "height": n(height)}
     return element("svg", joined((*labels, *shapes)), role="img", **size)
@@ -71,19 +71,19 @@ def pairs(points: Iterable[tuple[float, float]]) -> str:
 
 
 def scale(axis: Axis, start: float, end: float) -> Place:
-    """Where a value lies, if the axis goes from `start` to `end` of the drawing."""
+    """The position of a value, if the axis goes from `start` to `end` of the drawing."""
     return lambda value: start + (end - start) * axis.share(value)
 
 
 def grid(axis: Axis, y: Place) -> Iterator[Html]:
-    """A line across for each number of the upright axis."""
+    """A horizontal line for each number of the vertical axis."""
     for tick, label in zip(axis.ticks, axis.labels, strict=True):
         yield line(LEFT, y(tick), WIDTH - RIGHT, y(tick), LINE, 1)
         yield words(label, LEFT - 8, y(tick) + 4, "end")
 
 
 def x_ticks(axis: Axis, x: Place, floor: float, top: float | None = None) -> Iterator[Html]:
-    """The numbers of the level axis, each with a short line; and with one up to `top`."""
+    """The numbers of the horizontal axis, each with a short line, or with one up to `top`."""
     if top is not None:
         yield from (line(x(tick), top, x(tick), floor, LINE, 1) for tick in axis.ticks)
     for tick, label in zip(axis.ticks, axis.labels, strict=True):
@@ -92,7 +92,7 @@ def x_ticks(axis: Axis, x: Place, floor: float, top: float | None = None) -> Ite
 
 
 def names_of_axes(figure: Figure, height: float, top: float, floor: float) -> Iterator[Html]:
-    """Each at its own axis: the upright one turned."""
+    """The axis names; the vertical one is rotated."""
     if figure.xlabel:
         yield words(figure.xlabel, (LEFT + WIDTH - RIGHT) / 2, height - 8, "middle")
     if figure.ylabel:
@@ -101,7 +101,7 @@ def names_of_axes(figure: Figure, height: float, top: float, floor: float) -> It
 
 
 def legend(entries: Sequence[tuple[str, Callable[[float, float], Html]]]) -> tuple[list[Html], float]:
-    """Names behind their marks, in as many rows as it takes; and how high they are together."""
+    """Names behind their marks, in as many rows as needed, and their total height."""
     shapes: list[Html] = []
     x, y = float(LEFT), 10.0
     for name, mark in entries:
@@ -115,7 +115,7 @@ def legend(entries: Sequence[tuple[str, Callable[[float, float], Html]]]) -> tup
 
 
 def _painted(figure: Figure, mark: Callable[..., Html]) -> tuple[list[str], list[Html], float]:
-    """The ink of each series; and, where there are several, their legend with its height."""
+    """The color of each series, and, if there are several, their legend with its height."""
     paints = [series_ink(figure, series, place) for place, series in enumerate(figure.series)]
     marks = [partial(mark, ink=ink, place=place) for place, ink in enumerate(paints)]
     entries = [(series.name, one) for series, one in zip(figure.series, marks, strict=True)]
@@ -151,8 +151,8 @@ def drawing(block: Figure | Heat) -> Html | None:
 
 
 def by_name(figure: Figure) -> Html:
-    """A line for each name: bars that begin at zero, or a mean as a mark; with their intervals, and the value behind them. A
-    dashed line shows what means are held against, where there is such a value."""
+    """A line for each name: bars that start at zero, or a mean as a mark, with intervals, and the value behind them. A
+    dashed line shows the reference value of means, if there is one."""
     is_bars = figure.form == "bars"
     several = len(figure.series) > 1
     paints, head, above = _painted(figure, _swatch)
@@ -191,7 +191,7 @@ def by_name(figure: Figure) -> Html:
 
 
 def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> Html:
-    """Full, then lighter within its edge: they differ in grey too."""
+    """A filled box with a lighter fill inside its edge, so that boxes differ in grey too."""
     opacity = (1.0, 0.45, 0.15)[place % 3]
     edge: dict[str, Content] = {"stroke": ink, "stroke_width": 1} if opacity < 1 else {}
     return element("rect", x=n(x), y=n(y), width=n(wide), height=n(high), fill=ink, fill_opacity=opacity, **edge)
@@ -202,13 +202,13 @@ def _swatch(x: float, y: float, ink: str, place: int) -> Html:
 
 
 def _label_width(figure: Figure) -> float:
-    """Room for the names."""
+    """The width of the names."""
     longest = max((len(label) for label in figure.labels), default=0)
     return min(300.0, max(90.0, 34 + LETTER * longest))
 
 
 def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float) -> list[Html]:
-    """To the left of `x`, with their mark at the edge where it is the name of somebody who takes part."""
+    """A name to the left of `x`, with its mark at the edge if it belongs to a participant."""
     marks = [shape(12, y - 4, place, mark_ink(place)) for place in figure.places[index : index + 1]]
     return [words(short(name, 26 if isinstance(figure, Heat) else 40), x, y, "end"), *marks]
 
@@ -217,7 +217,7 @@ def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float) -> l
 
 
 def curves(figure: Figure) -> Html:
-    """One line for each series on the band of its intervals, with a mark of its own along its way."""
+    """One line for each series on the band of its intervals, with its own marks along the way."""
     paints, head, above = _painted(figure, shape)
     height = 270 + above
     top, floor = TOP + above, height - BOTTOM
@@ -236,7 +236,7 @@ def curves(figure: Figure) -> Html:
 
 
 def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: str) -> list[Html]:
-    """Some way apart, and elsewhere for each curve."""
+    """Marks at a distance from each other, at other positions for each curve."""
     shapes: list[Html] = []
     next_x = LEFT + BETWEEN_MARKS * place / curves
     for x, y in points:
@@ -260,7 +260,7 @@ PALE, DEEP = (244, 247, 250), (16, 78, 139)
 
 
 def heat_map(heat: Heat) -> Html:
-    """Each share as a number on a ground that deepens with it, in the same way for all maps."""
+    """Each share as a number on a background that deepens with it, with the same scale for all maps."""
     left = min(200.0, 34 + LETTER * max((len(name) for name in heat.rows), default=4))
     wide = min(84.0, (WIDTH - left - RIGHT) / max(1, len(heat.columns)))
     high, top = 30.0, 26.0

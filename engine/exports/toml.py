@@ -1,9 +1,9 @@
 """--format toml: the config of a batch or a study as a file that runs to an equal one.
 
-A frozen config holds everything that its batch needs, and the same keys may stand in a file: problems, queries and entities
-are written into it. What only an untrusted file says of servers and code stays out; of paths the last name is kept. Problems
-that every replicate of a study drew anew from a file are not in the study: there the config names the file still, and
-missing_files lists it."""
+A frozen config has everything that its batch needs, and a config file can have the same keys: it contains problems, queries
+and entities. Servers and code that only an untrusted file names are left out, and paths are reduced to the last name. If
+every replicate of a study drew its own problems from a file, the study does not have them. Then the config still names the
+file, and missing_files lists it."""
 
 import json
 import sqlite3
@@ -26,16 +26,16 @@ from tidepool.storage.text import one_line
 
 
 NOTHING = {"temperature": "none"}
-"""keys whose null means something else than leaving them out, and how TOML says it"""
+"""keys whose null has a meaning of its own, with their value in TOML"""
 
 
 def toml_of(batch: sqlite3.Row) -> str:
-    """The config of the batch, every default written out: a later version may have others."""
+    """The config of the batch with all defaults, since a later version may have others."""
     refuse_branch(batch)
     if (size := len(batch["config"])) > ceilings.CONFIG_BYTES:
         raise UsageError(
-            f"With all it has taken in, the config of batch {batch['id']} has {size >> 20} MiB, and a config file may have "
-            f"{ceilings.CONFIG_BYTES >> 20}. It runs again out of its study file: tidepool --run FILE.db#{batch['id']}."
+            f"With all its content, the config of batch {batch['id']} has {size >> 20} MiB. The maximum for a config file is "
+            f"{ceilings.CONFIG_BYTES >> 20} MiB. Run it again from its study file: tidepool run FILE.db#{batch['id']}."
         )
     config = without_paths(copied_config(batch["id"], batch["config"]))
     left_out = omitted_keys(batch["id"], batch["config"])
@@ -46,16 +46,17 @@ def toml_of(batch: sqlite3.Row) -> str:
 
 
 def refuse_branch(batch: sqlite3.Row) -> None:
-    """No config says what a branch goes on from."""
+    """A config cannot express the origin of a branch."""
     if (origin := read_origin(batch["origin"])) is not None:
         raise UsageError(
-            f"Batch {batch['id']} is a branch, taken from batch {one_line(origin.batch_id)}, and no config says so: `tidepool branch "
-            f"{one_line(origin.batch_id)} --at {one_line(origin.at)}` takes it anew."
+            f"Batch {batch['id']} is a branch of batch {one_line(origin.batch_id)}, which a config cannot express. "
+            f"To make the branch again, run `tidepool branch "
+            f"{one_line(origin.batch_id)} --at {one_line(origin.at)}`."
         )
 
 
 def without_paths(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What was in the files is in the config; of where they lay the last name is enough."""
+    """The config has the content of its files, so their last names are enough."""
     cleaned = dict(config)
     for name in cleaned.keys() & set(KINDS):
         if isinstance(section := cleaned[name], Mapping):
@@ -65,7 +66,7 @@ def without_paths(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_toml(config: Mapping[str, Any]) -> str:
-    """TOML knows no null, and an empty section says nothing: both are left out. What nobody sees is written as an escape."""
+    """Leaves out nulls, which TOML does not have, and empty sections. Invisible characters are escaped."""
     import tomlkit
 
     sections = {name: _without_nulls(section) for name, section in config.items()}
@@ -87,7 +88,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _ordered(section: dict[str, Any]) -> dict[str, Any]:
-    """Single values first: behind a table they would be a part of it."""
+    """Puts single values first, since after a table they would belong to it."""
     inner = {key: _ordered(value) if isinstance(value, dict) else value for key, value in section.items()}
     return dict(sorted(inner.items(), key=lambda item: _place(item[1])))
 
@@ -102,7 +103,7 @@ def _place(value: Any) -> int:
 
 
 COMPLETED_KEYS = ("context", "labels")
-"""keys that freezing may complete, beside those that nobody writes"""
+"""keys that freezing may complete, in addition to those that users never write"""
 
 
 def study_toml(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> str:
@@ -113,9 +114,7 @@ def study_toml(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> str:
 def study_config(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> dict[str, Any]:
     source = study.design.get("source")
     if not isinstance(source, Mapping) or not isinstance(source.get("batch"), Mapping):
-        raise UsageError(
-            f"Study {study.id} does not hold the config it was written with: export its batches one by one."
-        )
+        raise UsageError(f"Study {study.id} does not contain its original config. Export its batches one by one.")
     configs = [json.loads(batch["config"]) for batch in batches]
     trusted = trust_record().knows(study.id, design_text(study.design)) and all(
         trust_record().knows(batch["id"], batch["config"]) for batch in batches
@@ -134,7 +133,7 @@ def study_config(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> dict[str
 
 
 def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[str]:
-    """Files that the config still names, and that must lie beside it."""
+    """Files that the config still names, and that must be in its folder."""
     data = study_config(study, batches)
     kind = load_kind(data["batch"]["kind"])
     section = data.get(kind.name, {})
@@ -144,7 +143,7 @@ def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[st
 
 
 def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the cells have taken in alike takes the place of the file that it came from."""
+    """Replaces a file by its content, if that is the same in all cells."""
     kind = load_kind(data["batch"]["kind"])
     section = dict(data.get(kind.name, {}))
     if not any(section.get(key) for key in kind.files):
@@ -161,7 +160,7 @@ def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> di
 
 
 def _common_value(configs: Sequence[Any], *path: str) -> Any:
-    """What all of them have there; None: they differ, or have nothing."""
+    """The value that all of them have there; None: they differ, or have nothing."""
     values = list(configs)
     for key in path:
         values = [value.get(key) if isinstance(value, Mapping) else None for value in values]

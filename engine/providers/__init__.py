@@ -1,1 +1,1 @@
-"""What the engine asks of a provider, and what all of them share: SDK connections, errors, keys, prices, rate headers."""
+"""The provider interface, and its shared parts: SDK connections, errors, keys, prices, rate limit headers."""

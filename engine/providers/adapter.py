@@ -1,8 +1,8 @@
-"""How a family of servers is addressed: its adapter writes requests and reads replies; everything else is `EndpointProvider`.
+"""Adapters write the requests and read the replies of a family of servers. `EndpointProvider` does everything else.
 
-An adapter learns from refusals which settings each model takes: a setting it does not take is told once, then left out. A
-setting is known here by the words with which servers complain of it. A new one is a line in `CALLED`, and its name where an
-adapter lists what may be left out.
+An adapter learns from error messages which settings each model supports. It reports an unsupported setting once and then
+leaves it out. `CALLED` lists the words with which servers refer to a setting. To support a new setting, add a line there
+and its name to the adapter's list of optional settings.
 """
 
 import re
@@ -19,7 +19,7 @@ from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
 
 SYSTEM_ROLE = "system role"
 SEED_BITS = 0x7FFF_FFFF
-"""some servers keep a seed in 32 bits"""
+"""some servers store a seed in 32 bits"""
 CALLED = {
     "temperature": r"temperature",
     "seed": r"seed",
@@ -32,9 +32,9 @@ CALLED = {
     "think": r"think|thinking",
     "format": r"format|structured outputs?",
 }
-"""settings, with what complaints call them"""
+"""settings, with their names in error messages"""
 AT_ANY_COMPLAINT = ("seed", "reasoning_effort", "response_format", "thinking", "output_config")
-"""settings that are left out whatever was wrong with them: a study does without, and a value of ours is never odd"""
+"""settings that are left out after any error about them: a study works without them, and their values are never unusual"""
 _UNSUPPORTED = re.compile(
     r"unsupported|not (be )?support|unrecogni[sz]ed|unknown|extra (inputs|fields)|not permitted|unexpected|deprecated"
     r"|only the default|not (allowed|accepted|available|implemented|enabled)|does(n't| not) accept|no such param"
@@ -48,13 +48,13 @@ _NO_SYSTEM = re.compile(
 )
 _REFUSING = (400, 422, 501)
 _CRASHED = re.compile(r"unexpected keyword|jinja|template", re.IGNORECASE)
-"""a server that trips over a setting where it should refuse it"""
+"""a server that crashes on a setting instead of rejecting it"""
 _PATH = re.compile(r"[.\[\]]+")
 
 
 class UnsupportedSettings:
     def __init__(self, notices: Notices, optional: tuple[str, ...], renamed: tuple[str, ...] = ()) -> None:
-        """`optional` settings may be left out; `renamed` ones have another name that a model may take."""
+        """`optional` settings may be left out; `renamed` settings have a second name that a model may support."""
         self._notices = notices
         self._renamed = renamed
         self._without_system = SYSTEM_ROLE in optional
@@ -63,7 +63,7 @@ class UnsupportedSettings:
             for name in (*optional, *renamed)
             if name in CALLED
         }
-        """settings that complaints may be about, with the words for them"""
+        """the words for each setting in error messages"""
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def supports(self, model_name: str, setting: str) -> bool:
@@ -77,7 +77,7 @@ class UnsupportedSettings:
     def learn(
         self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, object] | None = None
     ) -> str | None:
-        """The setting that a refusal is about, where leaving it out will help: the model is not sent it again."""
+        """The setting that caused an error, if leaving it out can help. It is no longer sent to the model."""
         setting = self.find(complaint)
         if setting is not None and setting not in self._renamed:
             value = "by address" if setting == "seed" else (sent or {}).get(setting, "any")
@@ -85,7 +85,7 @@ class UnsupportedSettings:
         return setting
 
     def find(self, complaint: ProviderComplaint) -> str | None:
-        """The setting that a refusal is about."""
+        """The setting that an error is about."""
         text = f"{complaint.code} {complaint.words}"
         if complaint.status not in _REFUSING and not (complaint.status == 500 and _CRASHED.search(text)):
             return None
@@ -97,52 +97,52 @@ class UnsupportedSettings:
         return self._find_mentioned(complaint.words) if is_unsupported and not setting else None
 
     def _find_named(self, param: str) -> str | None:
-        """By the path that the provider gives, such as response_format.json_schema."""
+        """Finds a setting by the path in the error, such as response_format.json_schema."""
         names = _PATH.split(param)
         return next((name for name in self._optional if name in names), None)
 
     def _find_mentioned(self, text: str) -> str | None:
-        """By the first word for any of them: what should be used instead comes later."""
+        """Finds the first setting that the message mentions. Suggested replacements come later in a message."""
         mentions = [(hit.start(), name) for name, pattern in self._optional.items() if (hit := pattern.search(text))]
         return min(mentions)[1] if mentions else None
 
 
 def _notice_of(model_name: str, setting: str, value: object) -> str:
     if setting == SYSTEM_ROLE:
-        return f"{model_name} takes no system message: the system prompt stands at the head of the first message to it."
+        return f"{model_name} does not support system messages. The system prompt is put at the start of its first message."
     if isinstance(value, Mapping):
-        return f"{model_name} takes no {setting}: it is not sent, and replies are read without it."
-    return f"{model_name} takes no {setting}: {setting} = {value} of the study is not sent to it."
+        return f"{model_name} does not support {setting}. It is not sent, and replies are parsed without it."
+    return f"{model_name} does not support {setting}. The study's {setting} = {value} is not sent to it."
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
     name: str
     retires: str | None = None
-    """the day on which it will be, or was, shut down, as far as announced"""
+    """the announced shutdown date, in the past or future"""
 
 
 class Adapter(ABC):
-    """How one family of servers is addressed."""
+    """Writes requests and reads replies for one family of servers."""
 
     optional: tuple[str, ...]
     """settings that may be left out"""
     renamed: Mapping[str, str] = {}
-    """settings with another name that a model may take, each with the other"""
+    """settings that a model may know by another name, with that name"""
     models_path: str
-    """where the list of models stands, and below it each of them"""
+    """the path of the list of models; each model is below it"""
     start_hint = "Check the network, the proxy and the addresses of its section, then run again."
-    """what to do where no server answers"""
+    """advice if no server answers"""
     nothing_there = "no server answers"
-    """what a list says where it has nothing to show"""
+    """the note of an empty list of models"""
     busy_hint = ""
-    """what to change on a server that is busy"""
+    """what to change on a busy server"""
 
     def __init__(self, notices: Notices, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.habits = UnsupportedSettings(notices, self.optional, tuple(self.renamed))
         self._names: dict[str, str] = {}
-        """the name that a model takes, where it refused the other"""
+        """the name that a model accepts after it rejected the other one"""
 
     @abstractmethod
     def path(self, call: Call) -> str: ...
@@ -154,14 +154,14 @@ class Adapter(ABC):
         return None
 
     def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
-        """What the headers of a reply say of rate limits."""
+        """The rate limits in the headers of a reply."""
         return None
 
     @abstractmethod
     def answer(
         self, data: Mapping[str, Any], call: Call | None, tag: PriceTag | None, limits: RateLimits | None = None
     ) -> Answer:
-        """Of a batch where there is no call. Raises an exception of bad data where it is no answer."""
+        """The answer in a reply. A result of a provider batch may have no `call`. Raises an exception for invalid data."""
 
     @abstractmethod
     def cards(self, listed: Mapping[str, Any]) -> Iterator[ModelCard]:
@@ -171,16 +171,16 @@ class Adapter(ABC):
         return model_name
 
     def fetch_hint(self, model_name: str, similar: str) -> str:
-        """What to do where no server has a model."""
-        return f"Did you mean {similar}?" if similar else "`tidepool models` lists those there are."
+        """Advice if no server has a model."""
+        return f"Did you mean {similar}?" if similar else "`tidepool models` lists the available models."
 
     def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
-        """Whether the next request for this call will differ from the one that was sent and refused."""
+        """Learns from an error. Returns whether the next request for this call will differ from the rejected one."""
         self.lesson(call.model_name, complaint, sent)
         return _outline(self.body(call, 0)) != _outline(sent)
 
     def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
-        """Whether a refusal is about a setting, which is then sent no more, or under its other name."""
+        """Whether an error is about a setting, which is then left out or sent under its other name."""
         setting = self.habits.learn(model_name, complaint, sent)
         if setting is not None and setting in self.renamed:
             self._names.setdefault(model_name, self.renamed[setting])
@@ -188,5 +188,5 @@ class Adapter(ABC):
 
 
 def _outline(body: Mapping[str, Any]) -> tuple[object, ...]:
-    """What a lesson can change of a request."""
+    """The parts of a request that `learn` can change."""
     return body.keys(), [message["role"] for message in body.get("messages", ())]

@@ -1,12 +1,12 @@
-"""Anthropic: live calls and message batches.
+"""Anthropic: live requests and message batches.
 
-The current API takes no sampling settings. Models of the fourth generation still sample under the API version of 2023, so a
-temperature goes to them with that version's header, and to newer models not at all. What other houses serve behind the
-same API is asked as it was in 2023, and what it refuses is learned.
+The current API has no sampling settings. Models of the fourth generation still sample under the API version of 2023, so
+they get a temperature with that version's header, and newer models get none. Other services behind the same API get
+requests of the 2023 version, and the adapter learns which settings they reject.
 
-One request creates a batch, and nothing in it can be searched for afterwards. So a batch whose creation is unclear is
-recognised by its time and its number of calls, and confirmed by the ids of its calls, which the provider shows only once
-it has ended.
+One request creates a batch, and the list of batches cannot be searched for its content. So if it is unclear whether a
+batch was created, it is recognized by its time and its number of requests. It is confirmed by the ids of its requests,
+which the provider shows only after the batch ends.
 """
 
 import re
@@ -65,11 +65,11 @@ SAMPLING_VERSION = "2023-06-01"
 LEAST_CACHED = 1_024
 """tokens of the shortest prefix that the provider caches"""
 LEAST_THINKING = 1_024
-"""tokens of the smallest budget that the API takes"""
+"""tokens of the smallest budget that the API accepts"""
 EFFORTS = {"minimal": "low"}
-"""efforts under the names that the API knows"""
+"""our names of efforts, with the API's names"""
 EMPTY_TEXT = "…"
-"""stands for an empty message, which the API refuses"""
+"""replaces an empty message, which the API rejects"""
 _GENERATION = re.compile(r"claude-[a-z]+-(\d+)")
 
 
@@ -80,11 +80,13 @@ class AnthropicAdapter(Adapter):
     def __init__(self, notices: Notices, endpoint: Endpoint) -> None:
         super().__init__(notices, endpoint)
         self._prompt_uses: Counter[bytes] = Counter()
-        """how often each long prompt was met"""
+        """how often each long prompt was used"""
 
     def path(self, call: Call) -> str:
         if call.operation == "embed":
-            raise ProviderError(ErrorClass.CLIENT, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
+            raise ProviderError(
+                ErrorClass.CLIENT, "Anthropic has no embedding models. Use an encoder of OpenAI or Ollama."
+            )
         return "/v1/messages"
 
     def body(self, call: Call, seed: int) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class AnthropicAdapter(Adapter):
         return body
 
     def _thinking(self, call: Call) -> dict[str, Any] | None:
-        """Models of the fourth generation are given a number of tokens, newer ones find it by the effort."""
+        """Models of the fourth generation get a number of tokens. Newer models decide by the effort."""
         effort = call.reasoning_effort
         if not effort or not self.habits.supports(call.model_name, "thinking"):
             return None
@@ -146,7 +148,7 @@ class AnthropicAdapter(Adapter):
 
     def sends_temperature(self, call: Call) -> bool:
         if call.reasoning_effort not in ("", "none"):
-            return False  # a model that thinks samples as it likes
+            return False  # a model that reasons ignores a temperature
         if call.temperature is None or not self.habits.supports(call.model_name, "temperature"):
             return False
         if samples(call.model_name):
@@ -155,7 +157,7 @@ class AnthropicAdapter(Adapter):
         return False
 
     def _system(self, text: str) -> Any:
-        """A long prompt that comes again is marked for the provider's cache; one that is met once costs no more."""
+        """Marks a long prompt for the provider's cache when it is used again, so a prompt that is used once costs no more."""
         if expected_tokens(text) < LEAST_CACHED:
             return text
         self._prompt_uses[prompt_hash(text)] += 1
@@ -170,7 +172,7 @@ def samples(model_name: str) -> bool:
 
 
 def _usage(usage: object) -> Usage | None:
-    """None: no usage that can be read."""
+    """None: the usage cannot be read."""
     if not isinstance(usage, Mapping):
         return None
     uncached, output = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
@@ -185,7 +187,7 @@ IN_PROGRESS = ("in_progress", "canceling")
 KINDS = ("succeeded", "errored", "canceled", "expired")
 COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
-"""errors of a single request that asking again may heal"""
+"""errors of a single request that a retry may fix"""
 
 
 class AnthropicBatches(SdkBatches):
@@ -199,8 +201,8 @@ class AnthropicBatches(SdkBatches):
         self._groups: dict[str, str] = {}
 
     def group(self, call: Call) -> str:
-        """An API version belongs to a whole batch. Models may mix, but not those that still sample: what such a
-        batch is refused for is learned for its model."""
+        """An API version belongs to a whole batch. Models may be mixed, except those that still sample: if such a batch is
+        rejected, the adapter learns from it for its model."""
         return call.model_name if self._adapter.sends_temperature(call) else ""
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
@@ -212,7 +214,7 @@ class AnthropicBatches(SdkBatches):
         return remote_id
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-        """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
+        """An ended batch is confirmed by its ids. A batch that still runs is the best guess, and is confirmed later."""
         running: list[tuple[float, str]] = []
         async for card in self.list_cards(ticket.created_at):
             count = sum_counts(card.get("request_counts"), *COUNTS)
@@ -234,7 +236,7 @@ class AnthropicBatches(SdkBatches):
     async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
         card, reading = self._cards.get(remote_id, {}), ResultReading(self._connection)
         if as_string(card.get("archived_at")):
-            raise ResultsIncomplete("Anthropic keeps them no longer")
+            raise ResultsIncomplete("Anthropic has deleted them")
         async for row in reading.rows(f"{self.path}/{remote_id}/results"):
             yield self.result(row, self._groups.get(remote_id, ""))
         reading.check(sum_counts(card.get("request_counts"), *COUNTS))
@@ -259,14 +261,14 @@ class AnthropicBatches(SdkBatches):
             tag = self._price(as_string(message.get("model")))
             return ProviderBatchResult(name, self._adapter.answer(message, None, tag))
         if kind != "errored":
-            return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind})", heals=True)
+            return ProviderBatchResult(name, error=f"Anthropic did not process it ({kind})", heals=True)
         complaint = row_complaint(result.get("error"), 400)
         heals = complaint.code in HEALING or (bool(model) and self._adapter.lesson(model, complaint))
         return ProviderBatchResult(name, error=f"{self._connection.diagnose(complaint)}", heals=heals)
 
 
 def _has_ended(card: dict[str, Any]) -> bool:
-    """By its word; where that is missing or unknown, by the time or the place that only an ended batch has."""
+    """Whether a batch has ended, by its status. If that is missing or unknown, by a field that only an ended batch has."""
     status = as_string(card.get("processing_status")).lower()
     marked = as_string(card.get("ended_at")) or as_string(card.get("results_url"))
     return status == "ended" or (status not in IN_PROGRESS and bool(marked))

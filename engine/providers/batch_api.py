@@ -1,7 +1,8 @@
-"""What the batch APIs of OpenAI and Anthropic have in common: creating, listing and cancelling batches, reading results.
+"""The common part of the batch APIs of OpenAI and Anthropic: create, list and cancel batches, and read results.
 
-Each line of a result file is judged by itself: corrupt, cut and foreign lines are left out and counted, all others are kept.
-Nothing in a file or a card raises: what cannot be read is missing, and the engine asks for it again.
+Each line of a result file is checked on its own. Corrupt, truncated and foreign lines are left out and counted, and all
+others are used. Nothing in a file or a card raises an exception. Unreadable results are missing, and the engine sends
+their requests again.
 """
 
 import math
@@ -33,23 +34,23 @@ from tidepool.storage.states import FinishReason
 UPLOAD_SECONDS = 600.0
 CREATE_SECONDS = 300.0
 EARLIER = 2 * 86_400.0
-"""how far back a list is searched, before what was ordered and before its newest: our clock may have been wrong then"""
+"""how many seconds before the creation, and before the newest batch, a list is searched, since our clock may have been wrong"""
 MOST_PAGES = 1_000
-"""pages of a list that are searched: a list may be long, but it has an end"""
+"""pages of a list that are searched at most"""
 ABSENT = (404, 405, 501)
-"""answers of a server that has no such thing"""
+"""HTTP statuses of a server without this resource"""
 
 
 def lookup_error(connection: Connection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
-    """Why a look showed nothing."""
+    """The exception for a failed request to list or read a batch."""
     if complaint.status in ABSENT:
         return ProviderBatchGone(scrub_keys(complaint.words))
     return connection.diagnose(complaint)
 
 
 def creation_refusal(connection: Connection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
-    """The provider certainly took nothing: for now, for good, or because nothing goes any more. A key that has no
-    right to batches may have one to live calls, so that alone stops nothing."""
+    """The exception for a batch that the provider did not create: rejected for now, for good, or because no request
+    works any more. A key without access to batches may still allow live requests, so that alone does not stop the run."""
     error = connection.diagnose(complaint)
     absent = complaint.status in ABSENT
     spent = complaint.code in SPENT or complaint.status == 402
@@ -61,16 +62,16 @@ def creation_refusal(connection: Connection, complaint: ProviderComplaint) -> Pr
 
 
 ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
-"""what values of another type, shape, size or depth than they should have can raise"""
+"""exceptions from values with an unexpected type, shape, size or depth"""
 MOST_COUNTED = 1_000_000_000
 LONGEST_WORD = 60
 UNREADABLE_ANSWER = Answer("", finish=FinishReason.ERROR, usage_missing=True)
-"""what came, and was paid for, where something else than a reply came"""
+"""a result that was paid for but is not a reply"""
 _ID = re.compile(r"[\w:=+-][\w.:=+/-]{0,510}\Z", re.ASCII)
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """An object of JSON; an empty one where it is something else."""
+    """A JSON object; an empty one if the value is something else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -79,29 +80,29 @@ def as_string(value: object) -> str:
 
 
 def short_word(value: object) -> str:
-    """A state in the provider's own word, short enough to be shown."""
+    """A state in the provider's own word, short enough to show."""
     word = " ".join(scrub_keys(as_string(value)).split())
     return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
 def as_number(value: object) -> float | None:
-    """A number that something can be counted by."""
+    """The value as a finite number; None if it is not one."""
     return value if isinstance(value, int | float) and math.isfinite(value) and type(value) is not bool else None
 
 
 def as_count(value: object) -> int | None:
-    """A believable count."""
+    """The value as a plausible count; None if it is not one."""
     return value if type(value) is int and 0 <= value <= MOST_COUNTED else None
 
 
 def sum_counts(counts: object, *names: str) -> int | None:
-    """The sum of some counts of a card; None where one of them is missing or cannot be believed."""
+    """The sum of some counts of a card; None if one of them is missing or implausible."""
     parsed = [as_count(as_mapping(counts).get(name)) for name in names]
     return None if None in parsed else sum(filter(None, parsed))
 
 
 def read_id(connection: Connection, card: object) -> str:
-    """The id of what a card is about: it becomes a part of addresses. Raises ProviderError where it has none."""
+    """The id of the object that a card describes, which becomes part of URLs. Raises ProviderError if it has none."""
     name = as_string(as_mapping(card).get("id"))
     if not _ID.match(name) or ".." in name:
         if as_mapping(card).get("error") and (error_body := read_error(card)).words:
@@ -112,22 +113,22 @@ def read_id(connection: Connection, card: object) -> str:
 
 
 def row_complaint(error: object, status: int | None) -> ProviderComplaint:
-    """What a line says went wrong with its call."""
+    """The error of a request in a result line."""
     body = read_error(error)
     valid_status = status if status is not None and 100 <= status < 600 else None
     return complaint_about(valid_status, body if body.words else body._replace(words="no reason given"))
 
 
 def read_object(value: object) -> Mapping[str, Any]:
-    """An object, also where it is written as a text: some servers put JSON within JSON. Raises ValueError."""
+    """An object, also if it is written as text, since some servers put JSON within JSON. Raises ValueError."""
     parsed = decode_json(value) if isinstance(value, str) else value
     if not isinstance(parsed, dict) or not parsed:
-        raise ValueError("this is no object")
+        raise ValueError("not an object")
     return parsed
 
 
 def read_row(line: bytes) -> dict[str, Any] | None:
-    """A line of results; None where it is none. Invalid UTF-8 is replaced: the reply is paid for, and the rest readable."""
+    """A line of results; None if it is not one. Invalid UTF-8 is replaced: the reply is paid for, and the rest is readable."""
     try:
         row = decode_json(line.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
@@ -136,7 +137,7 @@ def read_row(line: bytes) -> dict[str, Any] | None:
 
 
 class ResultReading:
-    """One reading of a provider batch's result files: gives the rows that can be read, and counts what cannot."""
+    """Reads the result files of a provider batch: yields the readable rows and counts the others."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -145,7 +146,7 @@ class ResultReading:
         self._troubles: list[str] = []
 
     async def rows(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Those of the file at a path. Raises ProviderError where the provider does not even begin to send it."""
+        """The rows of the file at a path. Raises ProviderError if the provider does not start to send it."""
         begun = self._rows + self._unreadable
         try:
             async for line in self._connection.lines(path):
@@ -158,45 +159,45 @@ class ResultReading:
         except Complained as complained:
             complaint = complained.complaint
             if complaint.status in ABSENT:
-                self._troubles.append(f"a file of them is not there ({scrub_keys(complaint.words)})")
+                self._troubles.append(f"a result file is missing ({scrub_keys(complaint.words)})")
             elif complaint.status == 200 or self._rows + self._unreadable > begun:
-                self._troubles.append(f"the download was cut ({scrub_keys(complaint.words)})")
+                self._troubles.append(f"the download was interrupted ({scrub_keys(complaint.words)})")
             else:
                 raise lookup_error(self._connection, complaint) from None
 
     def check(self, expected: int | None) -> None:
-        """Raises ResultsIncomplete where the files, all read by now, are not whole."""
+        """Raises ResultsIncomplete if the files, which are all read by now, are incomplete."""
         troubles = list(self._troubles)
         if self._unreadable:
             troubles.append(f"{self._unreadable:,} of their lines cannot be read")
         if expected is not None and self._rows + self._unreadable < expected:
-            troubles.append(f"they hold {self._rows + self._unreadable:,} of {expected:,} lines")
+            troubles.append(f"they have {self._rows + self._unreadable:,} of {expected:,} lines")
         if troubles:
             raise ResultsIncomplete("; ".join(troubles))
 
 
 class SdkBatches(BatchApi):
-    """What the two batch APIs share."""
+    """The common part of the two batch APIs."""
 
     path: str
     page_size: int
     cursor: str
-    """the parameter that asks for the next page of the list"""
+    """the parameter for the next page of the list"""
 
     def __init__(self, connection: Connection, adapter: Adapter, price: Callable[[str], PriceTag | None]) -> None:
         self._connection = connection
         self._adapter = adapter
         self._price = price
         self._cards: dict[str, dict[str, Any]] = {}
-        """as last polled, by id"""
+        """the cards of the last poll, by id"""
 
     @abstractmethod
     def created_at(self, card: dict[str, Any]) -> float | None:
-        """When a batch was made, by the provider's clock."""
+        """When a batch was created, by the provider's clock."""
 
     @abstractmethod
     def read_row(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        """Raises one of ODD where a row is no result."""
+        """Raises one of ODD if a row is not a result."""
 
     async def post(self, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> str:
         """Creates a batch and returns its id."""
@@ -216,7 +217,7 @@ class SdkBatches(BatchApi):
             raise CreationUnclear(str(garbage)) from None
 
     async def fetch(self, remote_id: str) -> dict[str, Any]:
-        """The card of a batch, as it is now. Raises ProviderBatchGone where there is none, else ProviderError."""
+        """The current card of a batch. Raises ProviderBatchGone if it does not exist, else ProviderError."""
         card = self._cards[remote_id] = await self._look(f"{self.path}/{remote_id}")
         return card
 
@@ -237,9 +238,9 @@ class SdkBatches(BatchApi):
                 raise self._connection.diagnose(complained.complaint) from None
 
     async def list_cards(self, ordered_at: float) -> AsyncIterator[dict[str, Any]]:
-        """The cards of the account's batches, newest first, until they are too old to be one ordered then."""
+        """The cards of the account's batches, newest first, back to the time of `ordered_at`."""
         cursor: dict[str, str] = {}
-        newest: float | None = None  # the provider's clock counts too: ours may have been wrong
+        newest: float | None = None  # by the provider's clock, since ours may have been wrong
         for _ in range(MOST_PAGES):
             page = await self._look(self.path, limit=self.page_size, **cursor)
             if not isinstance(page.get("data"), list):
@@ -257,7 +258,7 @@ class SdkBatches(BatchApi):
             cursor = {self.cursor: last}
 
     def result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        """`model` is what was asked; empty where that is not known."""
+        """`model` is the requested model; empty if it is not known."""
         try:
             return self.read_row(row, model)
         except ODD:

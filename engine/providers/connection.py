@@ -1,8 +1,8 @@
-"""The connection to one server: an SDK says where it is and how to authenticate, aiohttp carries the requests.
+"""The connection to one server. An SDK provides the address and the authentication, and aiohttp sends the requests.
 
-The layers of the SDKs cost several times what the network costs. So of an SDK's client only the address and the headers are
-used, worked out once. Nothing is retried here: that would repeat the creation of a batch. Every error becomes a complaint that
-can be judged. Bodies are read up to a size, and no redirect is followed: the key would go there too.
+The layers of the SDKs cost several times as much time as the network. So only the address and the headers of an SDK's
+client are used, and they are computed once. This module retries nothing, since a retry could create a batch twice. Every
+error becomes a `ProviderComplaint`. Bodies have a maximum size, and no redirect is followed, since it would get the key.
 """
 
 import asyncio
@@ -21,28 +21,28 @@ from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderErro
 from tidepool.engine.providers.replies import decode_json
 
 MOST_BYTES = 64_000_000
-"""of a body, decompressed"""
+"""maximum size of a body, decompressed"""
 SENT_WHOLE = 1_000_000
-"""bytes of a body that is sent in one piece"""
+"""maximum bytes of a body that is sent in one piece"""
 CONNECT_SECONDS = 10.0
 KEPT_SECONDS = 15.0
-"""how long an idle connection is kept"""
+"""how long an idle connection stays open"""
 LOOK_SECONDS = 30.0
-"""what a look at a list, a state or a model may take"""
+"""maximum time to read a list, a state or a model"""
 STREAM_SECONDS = 3600.0
-"""what a file of results may take, however slowly it comes"""
+"""maximum time to read a result file, at any speed"""
 SLOWEST_STREAM = 1_000
-"""bytes a second below which a file is not waited for"""
+"""bytes per second below which the download of a file is given up"""
 LONGEST_LINE = 64 << 20
-"""bytes of a line of results"""
+"""maximum bytes of a line of results"""
 FOR_ANY_SERVER = ("accept", "user-agent", "anthropic-version")
-"""headers of an SDK that go to other servers than the one of the house that made it; the others come from the environment"""
+"""headers of an SDK that also go to servers of other companies; the other headers come from the environment"""
 UNSENT = ("x-stainless-", "accept-encoding", "connection", "content-type")
 """headers that describe this machine, or that aiohttp sets itself"""
 
 
 class RejectedResponse(Exception):
-    """An answer that is not let in; its words say why."""
+    """A response that is not accepted; its text says why."""
 
 
 class Complained(Exception):
@@ -61,14 +61,14 @@ class Response(NamedTuple):
 
 @cache
 def trusted_certificates() -> ssl.SSLContext:
-    """Those that the SDKs trust. Reading them takes longer than opening a session, so it is done once."""
+    """The certificates that the SDKs trust. Loading them takes longer than opening a session, so it happens once."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
 def open_client(endpoint: Endpoint, where: str) -> tuple[Any, str, dict[str, str]]:
-    """The client of the SDK, the address of the server, and the headers of every request."""
+    """The SDK's client, the address of the server, and the headers of every request."""
     key = None if endpoint.by_environment else endpoint.key or NO_KEY
     if endpoint.like == "ollama":
         import ollama
@@ -101,13 +101,13 @@ def open_client(endpoint: Endpoint, where: str) -> tuple[Any, str, dict[str, str
 
 
 def proxy_for(address: str) -> str | None:
-    """The proxy that the environment names for an address."""
+    """The proxy that the environment sets for an address."""
     parts, proxies = urlsplit(address), getproxies()
     return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")
 
 
 async def read_body(response: Any, max_bytes: int | None = None) -> bytes:
-    """Reads a body up to a limit, which holds for what a packed one unfolds to."""
+    """Reads a body up to a limit, which applies to the decompressed size."""
     limit = MOST_BYTES if max_bytes is None else max_bytes
     too_large = RejectedResponse(f"more than {limit // 1_000_000} MB")
     length = response.content_length
@@ -125,19 +125,19 @@ async def read_body(response: Any, max_bytes: int | None = None) -> bytes:
 
 
 async def refuse_errors(response: Any) -> None:
-    """Raises Complained where an answer says what is wrong, RejectedResponse where it sends elsewhere."""
+    """Raises Complained for an error response, and RejectedResponse for a redirect."""
     if response.status < 300:
         return
     if response.status < 400 and (location := response.headers.get("Location")):
         raise RejectedResponse(
-            f"a redirect to {display_host(urljoin(str(response.url), location))}, which is not followed: the key would go there "
-            "too. Write the address that is meant into the config"
+            f"a redirect to {display_host(urljoin(str(response.url), location))}, which is not followed because the key would be sent "
+            "there too. Write the final address into the config"
         )
     raise Complained(complaint_in(Response(response.status, response.headers, await read_body(response))))
 
 
 def complaint_of(error: Exception, seconds: float) -> ProviderComplaint:
-    """What an error of the network says: whether a request left at all, and whether it may have been answered."""
+    """Classifies a network error: whether the request was sent, and whether it may have been answered."""
     import aiohttp
 
     if isinstance(error, RejectedResponse):
@@ -147,12 +147,12 @@ def complaint_of(error: Exception, seconds: float) -> ProviderComplaint:
         words = "connection refused" if refused else str(error).replace(" ssl:default", "")
         return ProviderComplaint(None, words=words, no_reply=NoReply.UNREACHABLE)
     if isinstance(error, TimeoutError):
-        return ProviderComplaint(None, words=f"nothing came within {seconds:g} s", no_reply=NoReply.TIMEOUT)
+        return ProviderComplaint(None, words=f"no answer within {seconds:g} s", no_reply=NoReply.TIMEOUT)
     return ProviderComplaint(None, words=str(error) or type(error).__name__, no_reply=NoReply.BROKEN)
 
 
 class Connection:
-    """Opened when first used: loading an SDK takes a while."""
+    """A connection that opens on first use, since loading an SDK takes a while."""
 
     def __init__(self, endpoint: Endpoint, where: str) -> None:
         self.endpoint = endpoint
@@ -164,7 +164,7 @@ class Connection:
         self._errors: tuple[type[Exception], ...] = (TimeoutError, OSError, RejectedResponse)
 
     def open(self) -> None:
-        """Loads the SDK and opens the session, unless that was done before."""
+        """Loads the SDK and opens the session, if that has not happened yet."""
         if self._session is not None:
             return
         import aiohttp
@@ -187,7 +187,7 @@ class Connection:
     async def post(
         self, path: str, content: bytes, seconds: float, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """The response to a body of JSON. Raises Complained."""
+        """The response to a JSON body. Raises Complained."""
         from aiohttp import BytesIOPayload, BytesPayload
 
         if len(content) <= SENT_WHOLE:
@@ -198,7 +198,7 @@ class Connection:
         return await self._send("POST", path, seconds, body, headers)
 
     async def upload(self, path: str, name: str, content: bytes, seconds: float, **fields: str) -> Any:
-        """The JSON object that answers to a file and its fields. Raises Complained, or ProviderError where it is none."""
+        """Uploads a file with form fields and returns the JSON object of the response. Raises Complained or ProviderError."""
         from aiohttp import FormData
 
         form = FormData(fields)
@@ -206,7 +206,7 @@ class Connection:
         return self.load_object((await self._send("POST", path, seconds, form)).content)
 
     async def get(self, path: str, **query: Any) -> Any:
-        """The JSON object at a path. Raises Complained, or ProviderError where it is none."""
+        """The JSON object at a path. Raises Complained, or ProviderError if it is not an object."""
         target = f"{path}?{urlencode(query)}" if query else path
         return self.load_object((await self._send("GET", target, LOOK_SECONDS)).content)
 
@@ -217,8 +217,8 @@ class Connection:
     async def lines(
         self, path: str, content: bytes | None = None, silence: float | None = LOOK_SECONDS
     ) -> AsyncIterator[bytes]:
-        """The lines of what stands at a path, or answers to a body, as they come. Only a newline ends one: JSON may hold every
-        other separator of Unicode. Of a line beyond all measure the beginning is given; what came before a cut is given too."""
+        """The lines of a resource, or of the response to a body, as they arrive. Only a newline ends a line, since JSON may
+        contain the other separators of Unicode. Too long lines are truncated. Text before an interruption is returned too."""
         line, began, received = bytearray(), time.monotonic(), 0
         failure: Complained | None = None
         try:
@@ -237,7 +237,9 @@ class Connection:
                     received += len(chunk)
                     limit = min(LOOK_SECONDS + received / SLOWEST_STREAM, STREAM_SECONDS)
                     if silence is not None and time.monotonic() - began > limit:
-                        raise Complained(ProviderComplaint(200, words="it came too slowly", no_reply=NoReply.TIMEOUT))
+                        raise Complained(
+                            ProviderComplaint(200, words="the download was too slow", no_reply=NoReply.TIMEOUT)
+                        )
         except self._errors as error:
             failure = Complained(complaint_of(error, silence or 0.0))
         except Complained as late:
@@ -250,8 +252,8 @@ class Connection:
     async def _send(
         self, method: str, path: str, seconds: float, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """The whole answer, within its time. Raises Complained."""
-        self.open()  # loading an SDK may take longer than an answer may
+        """The whole response, within the time limit. Raises Complained."""
+        self.open()  # loading an SDK may take longer than the timeout
         try:
             async with asyncio.timeout(seconds), await self._request(method, path, body, headers) as response:
                 if response.status != 200:
@@ -280,7 +282,7 @@ class Connection:
         return ProviderError(ErrorClass.TRANSIENT, text, no_reply=NoReply.BROKEN)
 
     def load_json(self, content: bytes) -> Any:
-        """The JSON of an answer; a page of a proxy in between is a fault that heals."""
+        """The JSON of a response. A page of a proxy instead of JSON is a temporary error."""
         try:
             return decode_json(content)
         except UnicodeDecodeError:
@@ -289,7 +291,7 @@ class Connection:
             raise self.unreadable() from None
 
     def load_object(self, content: bytes) -> Any:
-        """The JSON object of an answer."""
+        """The JSON object of a response."""
         data = self.load_json(content)
         if not isinstance(data, dict):
             raise self.unreadable()

@@ -1,8 +1,8 @@
-"""Endpoints: where requests of a provider name go, in which dialect, and with which key.
+"""Endpoints: the address of a provider name, its API dialect, and its key.
 
-Keys come from the environment, go to the provider's own SDK, and appear nowhere else. Text is masked where it enters a file
-or a screen (`storage.key_mask`). An error message of a server may repeat a short key or a part of one, so it also passes
-`scrubbed`.
+Keys come from the environment, go to the provider's own SDK, and appear nowhere else. Text is masked before it enters a
+file or a screen (`storage.key_mask`). An error message of a server may repeat a short key or a part of one, so it also
+passes `scrub_keys`.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ _LOOKS_LIKE_KEY = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}|(?<=Bearer )\S+")
 _SHORTEST = 6
 
 _variables = dict.fromkeys(name for known in KNOWN_ENDPOINTS.values() for name in known.keys)
-"""environment variables that providers read their keys from"""
+"""environment variables from which providers read their keys"""
 
 
 def watch_keys(variables: tuple[str, ...]) -> None:
-    """These variables hold keys too. Called whenever an endpoint is opened."""
+    """Adds variables that hold keys. Called whenever an endpoint is opened."""
     _variables.update(dict.fromkeys(variables))
     watch(_variables)
 
 
 def scrub_keys(text: str) -> str:
-    """The text without any key: those of the environment, short ones too, and whatever looks like one."""
+    """The text without keys: those in the environment, short ones too, and everything that looks like a key."""
     of_packages = (name for spec in PROVIDERS.loaded().values() for name in spec.keys)
     for name in (*_variables, *of_packages):
         value = os.environ.get(name, "")
@@ -53,19 +53,19 @@ def scrub_keys(text: str) -> str:
 
 
 def has_credentials(url: str) -> bool:
-    """Whether an address holds a user name or password: such an address would be stored with the study."""
+    """Whether an address contains a user name or password, which would be stored with the study."""
     address = urlsplit(url if "//" in url else f"//{url}")
     return address.username is not None or address.password is not None
 
 
 def display_host(url: str) -> str:
-    """The address as messages show it: without credentials, path and query."""
+    """The address in messages: without credentials, path and query."""
     address = urlsplit(url if "//" in url else f"//{url}")
     return address.netloc.rpartition("@")[2] or url
 
 
 NO_KEY = "none"
-"""what is sent where an SDK insists on a key and the endpoint has none"""
+"""sent if an SDK requires a key and the endpoint has none"""
 ALL_OTHERS = "*"
 _MILLION = 1_000_000
 _LOOPBACK = re.compile(
@@ -76,12 +76,12 @@ _LOOPBACK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where calls of one name go, how they are spoken, and which key goes along."""
+    """The address of one provider name, with its dialect and its key."""
 
     name: str
     like: Family
     addresses: tuple[str, ...]
-    """of one server, or of a pool; empty: nobody has said where it is"""
+    """of one server or of a pool; empty: the address is unknown"""
     key_variables: tuple[str, ...]
     """environment variables that may hold its key"""
     key_needed: bool
@@ -89,9 +89,9 @@ class Endpoint:
     free: bool
     prices: dict[str, ModelPrice]
     on_each_machine: bool
-    """it is the server of whichever machine a call leaves from"""
+    """the server runs on each machine that sends requests"""
     by_environment: bool
-    """its SDK may read keys and headers in the environment, as it always does for the house that made it"""
+    """its SDK may read keys and headers from the environment, as it always does for the company that made it"""
 
     @property
     def title(self) -> str:
@@ -99,7 +99,7 @@ class Endpoint:
 
     @property
     def key_variable(self) -> str:
-        """The one to name to a person; empty where it has none."""
+        """The variable to name in messages; empty without key variables."""
         return self.key_variables[0] if self.key_variables else ""
 
     @property
@@ -108,7 +108,7 @@ class Endpoint:
 
     @property
     def keys_looked_for(self) -> list[tuple[str, bool]]:
-        """The environment variables a key may stand in, and whether there is something in each."""
+        """The environment variables that may hold a key, each with whether it is set."""
         return [(name, bool(os.environ.get(name))) for name in self.key_variables]
 
     @property
@@ -116,36 +116,36 @@ class Endpoint:
         return self.key_needed and not self.key
 
     def where(self) -> tuple[str, ...]:
-        """The addresses, of which there must be one."""
+        """The addresses. Raises an error without any address."""
         if not self.addresses:
             example = "http://127.0.0.1:8000/v1" if self.on_each_machine else "https://…"
             raise UsageError(
-                f'[providers.{self.name}] does not say where {self.title} is: write base_url = "{example}", '
+                f'[providers.{self.name}] has no address of {self.title}. Write base_url = "{example}", '
                 'or hosts = ["https://…", "https://…"] for several servers.',
                 ("providers", self.name, "base_url"),
             )
         for address in self.addresses if self.like != "ollama" else ():
             if not address.startswith(("http://", "https://")):
                 raise UsageError(
-                    f"[providers.{self.name}]: the address {address[:200]!r} has no scheme: it begins with https:// or http://.",
+                    f"[providers.{self.name}]: the address {address[:200]!r} has no scheme. Start it with https:// or http://.",
                     ("providers", self.name, "base_url"),
                 )
         return self.addresses
 
     def price(self, model_name: str) -> PriceTag | None:
-        """As declared, or nothing for what is one's own; None: a table of prices may know."""
+        """The declared price, or zero for your own servers. None: look it up in the price table."""
         if declared := self.prices.get(model_name) or self.prices.get(ALL_OTHERS):
             return _tag(declared)
         return FREE if self.free else None
 
 
 def is_loopback(address: str) -> bool:
-    """Whether every client would take it for a server on this machine."""
+    """Whether every client treats the address as a server on this machine."""
     return _LOOPBACK.fullmatch(address) is not None
 
 
 def is_endpoint(name: str, settings: ProviderSettings) -> bool:
-    """Whether calls go to a server that speaks like one of the families: not simulated, nor of an installed package."""
+    """Whether the provider is a server in one of the families: not simulated, and not from an installed package."""
     return name in KNOWN_ENDPOINTS or settings.like is not None
 
 
@@ -190,7 +190,7 @@ def _tag(price: ModelPrice) -> PriceTag:
 
 
 def open_provider(name: str, settings: ProviderSettings) -> Provider:
-    """A provider by its own settings, for whoever asks. A batch says that the calls are its own with `serve`."""
+    """Opens a provider with its own settings. A batch calls `serve` to mark requests as its own."""
     _refuse_secrets(name, {"base_url": [settings.base_url or ""], "hosts": settings.hosts})
     if is_endpoint(name, settings):
         family: ProviderSpec = PROVIDERS[endpoint_of(name, settings).like]
@@ -203,7 +203,7 @@ def open_provider(name: str, settings: ProviderSettings) -> Provider:
 
 
 def _timed(provider: Provider) -> Provider:
-    """Ends each call of a package's provider at its timeout. Our own providers time each request to a server."""
+    """Adds a timeout to each request of a package's provider. Built-in providers apply their own."""
     complete = provider.complete
 
     async def complete_in_time(call: Call, seed: int, attempt: int) -> Answer:
@@ -219,11 +219,11 @@ def _timed(provider: Provider) -> Provider:
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:
-    """A config is stored with its study, and shared with it: an address with a password would be too."""
+    """Rejects addresses with passwords, since a config is stored and shared with its study."""
     for key, written in addresses.items():
         if any(map(has_credentials, written)):
             raise UsageError(
-                f"[providers.{name}]: an address holds a user name or password, which would be stored with the study. "
-                "Give it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
+                f"[providers.{name}]: an address contains a user name or password, which would be stored with the study. "
+                "Set it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
                 ("providers", name, key),
             )

@@ -1,7 +1,7 @@
-"""Classifies every error of every provider: what a retry helps, what is this request's fault, what stops the batch.
+"""Classifies the errors of all providers: temporary, specific to one request, or fatal for the batch.
 
-Error bodies are read whatever house worded them (OpenAI's and Anthropic's objects, FastAPI's details, plain text, pages of
-a proxy); nothing in them is trusted to have the shape it should have.
+It reads error bodies in many formats: objects of OpenAI and Anthropic, FastAPI's details, plain text, and HTML pages of a
+proxy. It relies on no particular shape.
 """
 
 import html
@@ -16,29 +16,29 @@ from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderErro
 from tidepool.engine.providers.rate_headers import retry_after
 
 NESTED = ("error", "errors", "detail", "fault", "message")
-"""keys under which an error may stand as an object or a list of its own"""
+"""keys under which an error may be nested as an object or a list"""
 WORDS = ("message", "Message", "msg", "error_description", "detail", "faultstring", "error", "title")
 STATUSES = ("code", "status", "status_code")
 DEEPEST = 6
 MOST_READ = 20_000
-"""letters of a page that are looked at"""
+"""characters of a page that are read"""
 _TITLE = re.compile(r"<(title|h1|message)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 
 
 class ErrorBody(NamedTuple):
-    """What was found; all of it may be missing."""
+    """The parts of an error body; each may be missing."""
 
     words: str = ""
     code: str = ""
     param: str = ""
-    """the setting it is about, as a path such as messages.0.role"""
+    """the affected setting, as a path such as messages.0.role"""
     status: int | None = None
-    """the one that stands inside: an answer of 200 may carry another"""
+    """the status inside the body: a response with status 200 may contain another one"""
 
 
 def error_in(content: bytes | str) -> ErrorBody:
-    """Reads the body of an error as it came over the line."""
+    """Reads the body of an error response."""
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     try:
         return read_error(json.loads(text))
@@ -49,7 +49,7 @@ def error_in(content: bytes | str) -> ErrorBody:
 
 
 def read_error(body: object, depth: int = 0) -> ErrorBody:
-    """Reads an error that was parsed already."""
+    """Reads a parsed error."""
     if isinstance(body, str):
         return ErrorBody(_plain(body))
     if isinstance(body, list):
@@ -63,8 +63,8 @@ def read_error(body: object, depth: int = 0) -> ErrorBody:
     words = inner.words or next(filter(None, texts), "")
     metadata, loc = body.get("metadata"), body.get("loc")
     if words and isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
-        words = f"{words}: {_plain(metadata['raw'])}"  # a relay repeats what the server behind it said
-    if isinstance(loc, list):  # FastAPI names the setting as a path from the body on
+        words = f"{words}: {_plain(metadata['raw'])}"  # a relay repeats the message of the server behind it
+    if isinstance(loc, list):  # FastAPI names the setting as a path in the body
         place = ".".join(str(part) for part in loc if isinstance(part, (str, int)) and part not in ("body", "query"))
         words = f"{place}: {words}" if place else words
     else:
@@ -94,7 +94,7 @@ def _status(value: object) -> int | None:
 
 
 def _plain(text: str) -> str:
-    """A text in one line; of a page only what it is headed with."""
+    """Text on one line; for an HTML page only its title."""
     text = text[:MOST_READ].strip()
     if text.startswith("<"):
         titled = _TITLE.search(text)
@@ -103,10 +103,10 @@ def _plain(text: str) -> str:
 
 
 SPENT = {"insufficient_quota", "enforced_spend_limit_reached", "billing_hard_limit_reached", "billing_not_active"}
-"""codes of a refusal that no retry heals: the account's money or limit is used up"""
+"""codes of errors that a retry cannot fix: the account's credit or limit is used up"""
 HEALING = {408, 409, 425}
 REJECTED = "not let in"
-"""our own code for an answer that was turned away at the border, unread"""
+"""our own code for a response that was rejected unread"""
 _STATUS_NAMED = {
     **dict.fromkeys(("invalid_request_error", "context_length_exceeded", "INVALID_ARGUMENT"), 400),
     **dict.fromkeys(("authentication_error", "invalid_api_key", "UNAUTHENTICATED"), 401),
@@ -115,7 +115,7 @@ _STATUS_NAMED = {
     **dict.fromkeys(("rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED", *SPENT), 429),
     **dict.fromkeys(("overloaded_error", "UNAVAILABLE"), 503),
 }
-"""what the codes of an error mean that came with a status of 200"""
+"""the statuses that correspond to error codes in responses with status 200"""
 _UNKNOWN_MODEL = re.compile(
     r"not a valid model|model identifier is invalid|(unknown|no such) model\b|invalid model (id|name)\b"
     r"|\bmodel\b.{0,80}\b(does not exist|not found)",
@@ -126,26 +126,26 @@ _WRONG_KEY = re.compile(r"api key not valid|(invalid|incorrect) (api|subscriptio
 
 @dataclass(frozen=True, slots=True)
 class ProviderComplaint:
-    """An error as the provider put it."""
+    """An error as the provider reported it."""
 
     status: int | None
-    """None: no answer came at all"""
+    """None: there was no response"""
     code: str = ""
     words: str = ""
     param: str = ""
-    """the setting it is about"""
+    """the affected setting"""
     headers: Mapping[str, str] = field(default_factory=dict)
     no_reply: NoReply | None = None
-    """how no answer came"""
+    """the type of a missing response"""
 
 
 def complaint_in(response: Any) -> ProviderComplaint:
-    """Reads an answer that says what is wrong, as it came over the line."""
+    """Reads an error response."""
     return complaint_about(response.status_code, error_in(response.content), response.headers)
 
 
 def complaint_about(status: int | None, body: ErrorBody, headers: Mapping[str, str] | None = None) -> ProviderComplaint:
-    """An error by its status and its body; one that came as if all were well has the status that stands inside."""
+    """An error by its status and its body. If a response looks successful, the status inside the body counts."""
     if status is not None and status < 400:
         status = body.status or _STATUS_NAMED.get(body.code, status)
     words = body.words or f"Error code: {status}"
@@ -168,18 +168,18 @@ def fault_of(complaint: ProviderComplaint) -> ErrorClass:
 
 
 def diagnose(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
-    """The error with the provider's words, and with advice where it stops the batch."""
+    """The error with the provider's message, and with advice if it stops the batch."""
     fault = fault_of(complaint)
     host, reason = f"{endpoint.title} at {display_host(where)}", scrub_keys(_short(complaint.words))
     name = host if endpoint.like == "ollama" else endpoint.title
     if complaint.status is None:
-        text = f"{host} gave no answer: {reason}"
+        text = f"{host} did not answer: {reason}"
     elif complaint.code == REJECTED:
         text = f"{host} answered with {reason}."
     elif complaint.status < 400:
         text = f"{name} answered with an error: {reason}"
     elif fault is ErrorClass.FATAL:
-        text = f"{name} refuses all calls: {_sentence(reason)} {_advice(complaint, endpoint)}"
+        text = f"{name} rejects all requests: {_sentence(reason)} {_advice(complaint, endpoint)}"
     else:
         text = f"{name} answered {complaint.status}: {reason}"
     return ProviderError(fault, text, retry_after(complaint.headers), complaint.no_reply)
@@ -190,7 +190,7 @@ def missing_key(endpoint: Endpoint) -> ProviderError:
     return ProviderError(
         ErrorClass.FATAL,
         f"There is no key for {endpoint.title}: the environment variable {variable} is not set. Set it and run again "
-        f"(a local server that wants no key takes any word: {variable}=none), or choose models of another provider.",
+        f"(a local server without keys accepts any value, such as {variable}=none), or choose models of another provider.",
     )
 
 
@@ -203,7 +203,7 @@ def is_unknown_model(complaint: ProviderComplaint) -> bool:
 
 
 def _is_wrong_key(complaint: ProviderComplaint) -> bool:
-    """Some houses answer 400 to it."""
+    """Some providers answer with status 400."""
     return complaint.status == 400 and (
         complaint.code == "invalid_api_key" or _WRONG_KEY.search(complaint.words) is not None
     )
@@ -213,14 +213,16 @@ def _advice(complaint: ProviderComplaint, endpoint: Endpoint) -> str:
     variable = endpoint.key_variable
     match complaint.status:
         case 401 if not variable:
-            return f'It wants a key: name its variable in [providers.{endpoint.name}], api_key_env = "…", then resume.'
+            return (
+                f'It needs a key. Name its variable in [providers.{endpoint.name}] with api_key_env = "…", then resume.'
+            )
         case 400 | 401 if complaint.status == 401 or _is_wrong_key(complaint):
             return f"Check the key in {variable}, then resume."
         case 403:
-            return "The key has no right to this; check its permissions and region, then resume."
+            return "The key has no access to this. Check its permissions and region, then resume."
         case 400 | 404 if complaint.status == 404 or is_unknown_model(complaint):
             return "Check the model's name (`tidepool models`) and base_url."
-    return "Raise the account's spend limit or add credit, then resume: nothing answered so far is lost."
+    return "Raise the account's spend limit or add credit, then resume. All replies so far are stored."
 
 
 def _sentence(text: str) -> str:

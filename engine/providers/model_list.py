@@ -1,5 +1,5 @@
-"""Lists the models of each provider with prices, retirement dates, and whether there is a key. Providers that cannot be asked
-are shown as far as they are known.
+"""Lists the models of each provider with prices, retirement dates, and the state of the key. For a provider that cannot be
+asked, it shows what is known.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from tidepool.engine.registries import PROVIDERS, SIMULATED_MODELS
 
 MILLION = 1_000_000
 SECONDS = 10.0
-"""what a provider may take to list its models"""
+"""maximum time for a provider to list its models"""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """Prices in dollars for a million tokens; None: unknown, or there is no batch API."""
+    """Prices in dollars per million tokens; None: unknown, or there is no batch API."""
 
     name: str
     input_usd: float | None
@@ -56,19 +56,19 @@ class ListedProvider:
 
 
 def listed_names(providers: Providers) -> list[str]:
-    """Whom a list shows: ours, those of packages, endpoints that are declared, and presets whose key is there."""
+    """Providers to list: built-in ones, those of packages, declared endpoints, and presets with a key."""
     ready = [name for name in PRESET_ENDPOINTS if endpoint_of(name, providers.section(name)).key]
     return list(dict.fromkeys((*PROVIDERS, *type(providers).model_fields, *ready)))
 
 
 async def list_models(providers: Providers, names: Iterable[str] | None = None) -> list[ListedProvider]:
-    """The models of these providers, all asked at once; of those that a list shows, unless they are named."""
+    """The models of these providers, all asked at once; without names, those of all listed providers."""
     provider_names = listed_names(providers) if names is None else names
     return list(await asyncio.gather(*(_list_provider(name, providers.section(name)) for name in provider_names)))
 
 
 def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
-    """What can be said of a provider without asking it."""
+    """The known facts about a provider, without asking it."""
     if isinstance(settings, SimulatedSettings):
         return _simulated(settings)
     if not is_endpoint(name, settings):
@@ -99,7 +99,7 @@ async def _list_provider(name: str, settings: ProviderSettings) -> ListedProvide
     models = _models(provider, cards.values()) or entry.models
     reached = not all(host.silence for host in hosts)
     if len(hosts) == 1 and endpoint.like != "ollama":
-        note = f"could not be asked: {hosts[0].silence}" if hosts[0].silence else ""
+        note = f"could not be reached: {hosts[0].silence}" if hosts[0].silence else ""
         return replace(entry, models=models, note=note, reached=reached)
     note = "" if cards or (reached and endpoint.like != "ollama") else provider.adapter.nothing_there
     return replace(entry, models=models, note=note, hosts=hosts, reached=reached)
@@ -138,7 +138,7 @@ def _model(model: str, tag: PriceTag | None, retires: str | None) -> ListedModel
 
 
 def _installed(name: str, settings: ProviderSettings) -> ListedProvider:
-    """A provider of another package, as far as that package tells."""
+    """A provider of another package, with the models that the package declares."""
     spec: ProviderSpec = PROVIDERS[name]
     provider = open_provider(name, settings)
     models = tuple(_model(f"{name}:{model}", provider.price(model), None) for model in spec.models)
@@ -151,5 +151,5 @@ def _simulated(settings: SimulatedSettings) -> ListedProvider:
     tag = PriceTag(settings.price_input / MILLION, settings.price_output / MILLION)
     models = tuple(_model(f"simulated:{name}", tag, None) for name in SIMULATED_MODELS)
     return ListedProvider(
-        "simulated", "not needed", "in this process", models, "any other name is a persona of its own", reached=True
+        "simulated", "not needed", "in this process", models, "any other name makes a new persona", reached=True
     )

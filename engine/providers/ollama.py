@@ -1,4 +1,4 @@
-"""Ollama: models on one's own machines, free, live only. Several servers form one pool."""
+"""Ollama: models on your own machines, free of charge, live only. Several servers form one pool."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -19,21 +19,21 @@ from tidepool.engine.providers.replies import ParsedReply, encode_json, parse_re
 from tidepool.storage.states import FinishReason
 
 USUAL_CONTEXT = 4_096
-"""tokens a server keeps of a request unless told otherwise: what is longer would be cut silently"""
+"""tokens of a request that a server reads by default; it would silently cut a longer request"""
 THINKING = {"none": False, "minimal": "low", "xhigh": "high", "max": "high"}
-"""efforts under the names that a server knows"""
+"""our names of efforts, with the server's names"""
 
 
 class OllamaAdapter(Adapter):
     optional = ("think", "format")
     models_path = "/api/tags"
-    nothing_there = "no server answers, or none has a model; start one with `ollama serve`"
+    nothing_there = "no server answers, or no server has a model. Start one with `ollama serve`"
     start_hint = (
-        "Start one with `ollama serve`, or name those there are: "
+        "Start one with `ollama serve`, or set the addresses of your servers: "
         '[providers.ollama] hosts = ["http://…:11434"] or OLLAMA_HOST.'
     )
     busy_hint = (
-        "OLLAMA_NUM_PARALLEL on that server says how many calls it answers at once (1 by default), OLLAMA_MAX_QUEUE how many "
+        "OLLAMA_NUM_PARALLEL on that server sets how many requests it answers at once (1 by default), and OLLAMA_MAX_QUEUE how many "
         "may wait (512)."
     )
 
@@ -70,7 +70,7 @@ class OllamaAdapter(Adapter):
                 thought=text_of(message.get("thinking")),
                 tool=bool(message.get("tool_calls")),
             )
-        if prompt is None:  # a server that has the whole prompt in its cache reports no count of it
+        if prompt is None:  # a server with the whole prompt in its cache reports no count
             prompt = expected_input(call)
         usage = None if output is None else (prompt, output, 0, 0, 0)
         return priced_answer(reply, usage, data.get("model"), tag, batch=False, limits=None)
@@ -100,7 +100,7 @@ def _options(call: Call, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Pulling:
-    """A step of fetching a model."""
+    """A step of downloading a model."""
 
     host: str
     status: str
@@ -109,7 +109,7 @@ class Pulling:
 
 
 async def pull_model(provider: EndpointProvider, model_name: str) -> AsyncIterator[Pulling]:
-    """Fetches a model onto every server, and tells how far it is."""
+    """Downloads a model to every server, and reports progress."""
     for host in provider.pool.hosts:
         where = display_host(host.url)
         try:
@@ -123,7 +123,7 @@ async def pull_model(provider: EndpointProvider, model_name: str) -> AsyncIterat
                 raise ProviderError(ErrorClass.FATAL, provider.no_server({host.url: complained})) from None
             raise host.client.diagnose(complained.complaint) from None
         except (ValueError, AttributeError) as error:
-            text = f"{model_name} could not be fetched onto {where}: {error}"
+            text = f"{model_name} could not be downloaded to {where}: {error}"
             raise ProviderError(ErrorClass.CLIENT, text) from None
 
 

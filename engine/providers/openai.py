@@ -1,8 +1,8 @@
-"""OpenAI, and every server that speaks like it: live calls and batches.
+"""OpenAI and compatible servers: live requests and batches.
 
-A batch is a file that is uploaded and a batch made of it; its answers come back as files. Uploading buys nothing and may be
-repeated. Creating buys, and may not. The file is also the fence: once it is deleted, a creation that is still on its way
-can no longer succeed.
+To create a batch, upload a file and then create the batch from it. The answers come back as files. Uploading is free and
+can be repeated. Creating costs money and must not be repeated. After the file is deleted, a creation that is still in
+progress can no longer succeed.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ class OpenAIAdapter(Adapter):
     def _put_system(self, messages: list[dict[str, str]], call: Call) -> None:
         if self.habits.supports(call.model_name, SYSTEM_ROLE):
             messages.insert(0, {"role": "system", "content": call.system})
-        elif messages and messages[0]["role"] == "user":  # such models often want the roles to alternate, too
+        elif messages and messages[0]["role"] == "user":  # such models often require alternating roles, too
             messages[0]["content"] = f"{call.system}\n\n{messages[0]['content']}"
         else:
             messages.insert(0, {"role": "user", "content": call.system})
@@ -149,7 +149,7 @@ def _parse_choice(choice: Mapping[str, Any]) -> ParsedReply:
 
 
 def _usage(usage: object, *, embedding: bool) -> Usage | None:
-    """None: no usage that can be read."""
+    """None: the usage cannot be read."""
     if not isinstance(usage, dict):
         return None
     prompt, output = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
@@ -160,7 +160,7 @@ def _usage(usage: object, *, embedding: bool) -> Usage | None:
     total = part_of(usage, "total_tokens")
     if (
         not embedding and total > prompt + output
-    ):  # some count reasoning beside the completion, and some only in the total
+    ):  # some servers count reasoning next to the completion, and some only in the total
         reasoning, output = max(reasoning, total - prompt - output), total - prompt
     cached = min(prompt, part_of(usage, "prompt_tokens_details", "cached_tokens"))
     cache_write = min(prompt - cached, part_of(usage, "prompt_tokens_details", "cache_write_tokens"))
@@ -170,7 +170,7 @@ def _usage(usage: object, *, embedding: bool) -> Usage | None:
 ENDPOINT = "/v1/chat/completions"
 UNDONE = ("batch_expired", "batch_cancelled")
 _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
-"""line ends of Unicode, which some readers of JSON lines take for newlines"""
+"""line ends of Unicode, which some readers of JSON lines treat as newlines"""
 
 
 ENDED = ("completed", "expired", "cancelled", "failed")
@@ -179,7 +179,7 @@ FILES = ("output_file_id", "error_file_id")
 
 
 UPLOAD_NAME = "tidepool-"
-"""how the name of every file begins that is uploaded here"""
+"""the prefix of the name of every file that is uploaded here"""
 
 
 class OpenAIBatches(SdkBatches):
@@ -188,7 +188,7 @@ class OpenAIBatches(SdkBatches):
     path, page_size, cursor = "/batches", 100, "after"
 
     def group(self, call: Call) -> str:
-        """One file holds calls to one model."""
+        """One file contains requests to one model."""
         return call.model_name
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
@@ -231,7 +231,7 @@ class OpenAIBatches(SdkBatches):
         try:
             name = as_string((await self._connection.get(path)).get("filename"))
             if name and not name.startswith(UPLOAD_NAME):
-                return  # a file of the user's that only the study file calls an upload
+                return  # a file of the user that only the study file calls an upload
             await self._connection.delete(path)
         except Complained as complained:
             error = lookup_error(self._connection, complained.complaint)
@@ -281,7 +281,7 @@ class OpenAIBatches(SdkBatches):
         return ProviderBatchResult(name, error=str(self._connection.diagnose(complaint)), heals=heals)
 
     def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
-        """The whole batch was turned down after it had been taken."""
+        """The provider rejected the whole batch after accepting it."""
         errors = as_mapping(card.get("errors")).get("data")
         first = as_mapping(errors[0]) if isinstance(errors, list) and errors else {}
         code, reason = as_string(first.get("code")), scrub_keys(as_string(first.get("message")) or "no reason given")

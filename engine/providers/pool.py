@@ -1,8 +1,8 @@
-"""Several servers as one provider: each call goes to the server that will be through with it first.
+"""Several servers as one provider. Each request goes to the server that is expected to finish it first.
 
-Servers differ in speed, so "least busy" is counted in time, not in calls: what a server has in flight, times what a call
-takes there. A server that is busy, silent or gone rests for a while, longer each time, and the others carry on. How many calls
-are in flight in all is for the account's limiter to say.
+Servers differ in speed, so load is measured in time: the requests in flight times the time per request. A busy, silent or
+unreachable server pauses for a while, longer each time, and the others continue. The account's limiter decides how many
+requests are in flight in total.
 """
 
 import asyncio
@@ -22,25 +22,25 @@ class Host:
     url: str
     client: Any
     limit: int
-    """most calls at once"""
+    """maximum number of concurrent requests"""
     models: Mapping[str, str | None] | None = None
-    """the models that it lists, with the day on which each is shut down; None: it has every model that it has not refused"""
+    """the listed models, each with its shutdown date; None: assume every model except rejected ones"""
     lacking: set[str] = field(default_factory=set)
-    """models that it refused"""
+    """models that it rejected"""
     in_flight: int = 0
     unreachable: bool = False
-    """it rests because it cannot be reached"""
+    """it pauses because it cannot be reached"""
     share: float = 0.0
-    """seconds of the server that one call takes, others beside it counted; 0: not known yet"""
+    """server seconds per request, with concurrent ones counted; 0: not known yet"""
     rest_until: float = 0.0
     rests: int = 0
-    """in a row"""
+    """number of pauses in a row"""
 
     def has(self, model: str) -> bool:
         return model not in self.lacking and (self.models is None or model in self.models)
 
     def answered(self, seconds: float, beside: int) -> None:
-        """A call took so long, sent beside so many."""
+        """Records the time of a request, sent next to `beside` others."""
         share = seconds / beside
         self.share = share if not self.share else self.share + SMOOTHING * (share - self.share)
         self.rests = 0
@@ -48,7 +48,7 @@ class Host:
             self.unreachable, self.rest_until = False, 0.0
 
     def rest(self, sent_at: float, at_least: float = 0.0) -> None:
-        """A call that was sent before the last rest says nothing new."""
+        """Pauses the server. A request sent before the last pause gives no new information."""
         if sent_at >= self.rest_until:
             self.rest_until = time.monotonic() + max(at_least, min(LONGEST_REST, FIRST_REST * 2**self.rests))
             self.rests += 1
@@ -68,7 +68,7 @@ class Pool:
         return [host for host in self.having(model) if host.rest_until <= now]
 
     async def take(self, model: str) -> Host:
-        """A place at the best server that has the model, as soon as there is one; LookupError where none has it."""
+        """Reserves a place at the best server with the model, as soon as one is free. Raises LookupError if none has it."""
         if len(self.hosts) == 1 and self.hosts[0].has(model):
             self.hosts[0].in_flight += 1
             return self.hosts[0]
@@ -88,9 +88,9 @@ class Pool:
             self._pump()
 
     def _best(self, model: str) -> Host | None:
-        """The server that will be through first; None where waiting for the quickest one takes less, unless there are calls
-        enough for all. One that was not tried yet counts as quick as the quickest. Where all rest, those that cannot be reached
-        are tried all the same: how often, is for the account to say, which is down."""
+        """The server that is expected to finish first. None if waiting for the fastest one takes less time, unless there are
+        enough requests for all. An untried server counts as fast as the fastest. If all are paused, unreachable ones are tried
+        anyway, and the account decides how often, since it is down."""
         awake = self.awake(model) or [host for host in self.having(model) if host.unreachable]
         free = [host for host in awake if host.in_flight < host.limit]
         quickest = min((host.share for host in awake if host.share), default=0.0)

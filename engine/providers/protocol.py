@@ -1,4 +1,4 @@
-"""The interface of a provider, live and through a batch API. Providers classify errors; the engine decides."""
+"""The interface of a provider, live and through a batch API. Providers classify errors, and the engine decides."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Container, Sequence
@@ -13,26 +13,26 @@ from tidepool.storage.states import FinishReason
 
 class ErrorClass(Enum):
     TRANSIENT = "transient"
-    """a fault of the network or the server: a retry helps"""
+    """a temporary error of the network or the server; a retry helps"""
     RATE_LIMITED = "rate_limited"
-    """too many requests (429): sending slower helps"""
+    """too many requests (429); sending more slowly helps"""
     CLIENT = "client"
-    """this request cannot be answered: it fails, with the provider's words"""
+    """this request cannot be answered; it fails with the provider's message"""
     FATAL = "fatal"
-    """no request can be answered: missing key, unknown model, spend limit. The batch stops, with advice"""
+    """no request can be answered: missing key, unknown model, spend limit; the batch stops, with advice"""
 
 
 class NoReply(Enum):
-    """How it came that a provider said nothing at all."""
+    """Why there was no reply."""
 
     UNREACHABLE = "unreached"
-    """no connection was made: certainly nothing was bought"""
+    """no connection was made; certainly not billed"""
     TIMEOUT = "timeout"
-    """no answer in time: it may have been bought"""
+    """no answer in time; possibly billed"""
     BROKEN = "broken"
-    """what came was not whole, or is nothing that can be read: it may have been bought"""
+    """the response was incomplete or unreadable; possibly billed"""
     LOST = "lost"
-    """who carried it is gone: it may have been bought, and nothing is known of the provider"""
+    """the worker that sent it is gone; possibly billed, and nothing is known about the provider"""
 
 
 class ProviderError(Exception):
@@ -46,12 +46,12 @@ class ProviderError(Exception):
         """None: the provider answered"""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It travels from workers as it is, without what caused it."""
+        """Pickles without the cause, for transfer from workers."""
         return ProviderError, (self.fault, str(self), self.retry_after, self.no_reply)
 
     @property
     def kind(self) -> str:
-        """Its class in a few words: logs and reports count errors by it."""
+        """The class of the error in a few words. Logs and reports count errors by it."""
         return _NO_REPLY_KINDS[self.no_reply] if self.no_reply is not None else _FAULTS[self.fault]
 
 
@@ -70,30 +70,30 @@ _FAULTS = {
 
 
 class BatchRefused(Exception):
-    """The batch API does not take this provider batch: its calls go live, and the log says why."""
+    """The batch API rejects this provider batch. Its requests are sent live, and the log has the reason."""
 
     def __init__(self, message: str, *, too_large: bool = False, doubtful: bool = False) -> None:
         super().__init__(message)
         self.too_large = too_large
-        """smaller provider batches may pass"""
+        """smaller provider batches may be accepted"""
         self.doubtful = doubtful
-        """it never said that it took it, and may have all the same: it is looked for again later"""
+        """the provider may have accepted it without saying so; it is looked for again later"""
 
 
 class CreationUnclear(Exception):
-    """Creating a provider batch was cut off: it may or may not exist. Look before asking again."""
+    """Creating a provider batch was interrupted, so it may or may not exist. Check before trying again."""
 
 
 class ProviderBatchGone(Exception):
-    """The provider does not know the batch, or keeps its results no longer. A fresh one may need a moment to show."""
+    """The provider does not know the batch, or has deleted its results. A new batch may take a moment to appear."""
 
 
 class ResultsIncomplete(Exception):
-    """The results of a provider batch can be read in part only: what was readable has been given."""
+    """The results of a provider batch are only partly readable. All readable results were returned."""
 
 
 class Notices:
-    """What the user should know, each thing once: kept until the batch's log listens."""
+    """Messages for the user, each reported once. They are stored until the batch's log is connected."""
 
     def __init__(self) -> None:
         self._messages: dict[str, None] = {}
@@ -113,12 +113,12 @@ class Notices:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What the provider's headers say of its limits; None where they say nothing."""
+    """The rate limits in a provider's headers; None for missing values."""
 
     requests_per_minute: int | None = None
     requests_left: int | None = None
     requests_reset: float | None = None
-    """seconds until the count starts anew"""
+    """seconds until the count is reset"""
     tokens_per_minute: int | None = None
     tokens_left: int | None = None
     tokens_reset: float | None = None
@@ -135,27 +135,27 @@ class Answer(NamedTuple):
     truth: str | None = None
     limits: RateLimits | None = None
     seconds: float | None = None
-    """how long it took, where the provider knows better than a clock around it"""
+    """duration, if the provider measures it better than a clock around the request"""
     finish: FinishReason | None = FinishReason.COMPLETE
-    """None: it was answered before that was recorded"""
+    """None: the answer is older than this column"""
     served_model: str | None = None
-    """the model that the provider says has answered"""
+    """the model that answered, as the provider reports it"""
     thought: str | None = None
-    """reasoning that came with the reply: never said aloud"""
+    """reasoning that came with the reply, which is not part of the message"""
     reasoning_tokens: int = 0
-    """a part of the output tokens"""
+    """part of the output tokens"""
     usage_missing: bool = False
-    """the provider gave no believable usage: the engine books the worst case"""
+    """the provider reported no plausible usage, so the engine books the maximum"""
 
     @property
     def usable(self) -> bool:
-        """Whether it is an answer: something was said, and neither withheld nor broken off."""
+        """Whether the reply has text, and was neither withheld nor interrupted."""
         return bool(self.text) and self.finish not in _NO_ANSWERS
 
 
 @dataclass(frozen=True, slots=True)
 class BatchedCall:
-    """One call of a provider batch, with the id under which its result comes back."""
+    """One request of a provider batch, with the id of its result."""
 
     custom_id: str
     call: Call
@@ -164,13 +164,13 @@ class BatchedCall:
 
 @dataclass(frozen=True, slots=True)
 class ProviderBatchTicket:
-    """What identifies a provider batch at its provider: enough to find it again after a crash."""
+    """Identifies a provider batch at its provider, so that it can be found again after a crash."""
 
     order_id: str
     content_hash: str
     count: int
     created_at: float
-    """when it was intended, by our clock"""
+    """when the creation was planned, by our clock"""
     batch_id: str = ""
     wave: int = 0
     custom_ids: Container[str] = frozenset()
@@ -180,25 +180,25 @@ class ProviderBatchTicket:
 class ProviderBatchState:
     ended: bool
     label: str
-    """the provider's own word, for people"""
+    """the provider's own word, for display"""
     done: int | None = None
     failed_reason: str | None = None
-    """the provider refused the whole batch after taking it"""
+    """the provider rejected the whole batch after accepting it"""
     too_large: bool = False
-    """the refusal was about size: smaller provider batches may pass"""
+    """it was rejected for its size; smaller provider batches may be accepted"""
     unclear: bool = False
-    """what the provider says of it means nothing to us: it may be anything"""
+    """the provider's status is unknown to Tidepool"""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderBatchResult:
-    """An answer or an error; an id that has neither is missing: expired, cancelled or lost."""
+    """An answer or an error. An id with neither is missing: expired, cancelled or lost."""
 
     custom_id: str
     answer: Answer | None = None
     error: str | None = None
     heals: bool = False
-    """the error is one that asking again may heal"""
+    """a retry may fix the error"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,57 +210,57 @@ class ProviderBatchBounds:
 class BatchApi(Protocol):
     bounds: ProviderBatchBounds
     uploads: bool = False
-    """what is to be bought is brought to the provider in a step of its own, which buys nothing"""
+    """the content is uploaded in a separate step, which is free"""
 
     def group(self, call: Call) -> str:
-        """Calls of one group may share a provider batch."""
+        """Requests of one group may share a provider batch."""
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
-        """Brings the calls to the provider and returns the id of what is there now. Harmless to repeat."""
+        """Uploads the requests and returns the id of the upload. Safe to repeat."""
         return ""
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
-        """Submits once; returns the provider's id. Raises BatchRefused, CreationUnclear, or a ProviderError where
+        """Creates a batch once and returns the provider's id. Raises BatchRefused, CreationUnclear, or a ProviderError if
         it certainly created nothing."""
 
     async def withdraw(self, upload_id: str) -> None:
-        """Takes an upload back, so that a creation which is still on its way can no longer succeed."""
+        """Deletes an upload, so that a creation that is still in progress can no longer succeed."""
         return
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-        """Searches the provider's list for a provider batch whose creation is unclear; `others` are known to be none."""
+        """Searches the provider's list for a batch whose creation is unclear. `others` are known to be other batches."""
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        """Raises ProviderBatchGone where the provider does not know it."""
+        """Raises ProviderBatchGone if the provider does not know it."""
 
     def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
-        """All results of an ended provider batch, in any order. Raises ResultsIncomplete after the last of them where
-        some could not be read."""
+        """All results of an ended provider batch, in any order. Raises ResultsIncomplete after the last of them if some could
+        not be read."""
 
     async def cancel(self, remote_id: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec:
-    """How a provider is declared: what its section [providers.NAME] may hold, and how it is opened."""
+    """Declares a provider: the keys of its section [providers.NAME], and how to open it."""
 
     settings: type[ProviderSettings]
     open: "Callable[..., Provider]"
-    """Takes the settings, with the limits of [service] where it has none of its own; a family that endpoints of other
-    names are like takes the name as well."""
+    """Takes the settings, completed with the limits of [service]. A family that other endpoints use with `like` also
+    takes the name."""
     models: tuple[str, ...] = ()
-    """what is listed where nobody can be asked"""
+    """models to list if the provider cannot be asked"""
     keys: tuple[str, ...] = ()
-    """environment variables that may hold a key: never shown, and told before a key goes to a strange server"""
+    """environment variables that may hold a key; never shown, and named before a key is sent to an unknown server"""
 
 
 class Provider(ABC):
-    """To be derived from: a provider of another package needs `name` and `complete`."""
+    """The base class of providers. A provider of another package needs `name` and `complete`."""
 
     name: str
     simulated = False
     backoff = 0.5
-    """seconds before the first retry of a healing fault"""
+    """seconds before the first retry of a temporary error"""
     batches: BatchApi | None = None
 
     def __init__(self, settings: ProviderSettings) -> None:
@@ -269,23 +269,23 @@ class Provider(ABC):
         self.notices = Notices()
 
     def serve(self, batch_id: str) -> None:
-        """Tells which batch the calls belong to, before the first of them."""
+        """Sets the batch that the requests belong to, before the first of them."""
         return
 
     def concurrency(self, max_concurrent: int) -> int:
-        """How many live calls a configured `max_concurrent` allows in all."""
+        """The maximum number of live requests in total for a configured `max_concurrent`."""
         return max_concurrent
 
     @abstractmethod
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
-        """One live call, within its timeout. Raises ProviderError."""
+        """Sends one live request, within its timeout. Raises ProviderError."""
 
     def price(self, model_name: str) -> PriceTag | None:
-        """None: unknown. Then costs are unknown too, and a budget is refused. `FREE` says what it says."""
+        """The price of a model. None: unknown, so costs are unknown too and a budget is rejected. `FREE` is a price of zero."""
         return None
 
     async def check(self, model_names: Sequence[str]) -> None:
-        """Raises a systemic ProviderError where no call could succeed, before anything is spent."""
+        """Raises a fatal ProviderError if no request could succeed, before anything is spent."""
         return
 
     async def close(self) -> None:

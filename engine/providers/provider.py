@@ -1,6 +1,6 @@
-"""A provider of one endpoint: calls to its server, or to the best of several; the models that they have, checked before
-anything is spent; and prices, from the table of genai-prices unless the endpoint declares them. The adapter of its family
-writes the requests and reads the replies.
+"""A provider of one endpoint. Sends requests to its server, or to the best of several, and checks their models before
+anything is spent. Prices come from genai-prices unless the endpoint declares them. The adapter of its family writes the
+requests and reads the replies.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Prov
 from tidepool.engine.providers.replies import encode_json
 
 _PROBE = 1_000
-"""tokens of the question whose price gives the rates: below any long-context tier"""
+"""tokens of the request that determines the rates, below any tier for long contexts"""
 
 
 def price_tag(endpoint: Endpoint, model_name: str) -> PriceTag | None:
-    """As declared, else as the table has it; None where the price is not known."""
+    """The declared price, else the price in the table; None if it is unknown."""
     if declared := endpoint.price(model_name):
         return declared
     for place in _places(endpoint):
@@ -47,7 +47,7 @@ def price_tag(endpoint: Endpoint, model_name: str) -> PriceTag | None:
 
 
 def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
-    """Where the table may have it: by the server's address, which is somebody else's perhaps, then under its house."""
+    """Keys to look up a price: the server's address, which may be another company's, then the endpoint's provider."""
     known = OWN_ENDPOINTS.get(endpoint.name)
     if known is None or endpoint.where()[0] != known.address:
         yield {"provider_api_url": endpoint.where()[0]}
@@ -56,7 +56,7 @@ def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
 
 
 def _listed_price(model_name: str, place: Mapping[str, Any]) -> PriceTag:
-    """Raises LookupError where the table does not know the model."""
+    """Raises LookupError if the table does not know the model."""
     from genai_prices import Usage, calc_price
 
     def cost(context: Mapping[str, str] | None, **tokens: int) -> float:
@@ -86,20 +86,20 @@ def _listed_price(model_name: str, place: Mapping[str, Any]) -> PriceTag:
 T = TypeVar("T")
 
 LOOKS = 4
-"""how often a look that fails in a way that heals is tried"""
+"""attempts to read a list or a state after temporary errors"""
 LOOK_SECONDS = 15.0
 REFUSING = (401, 402, 403)
 NOT_NOW = (*REFUSING, 408, 425, 429)
 BUSY = (502, 503, 504, 529)
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
-"""what reading a reply may raise where it is none"""
+"""exceptions from reading a response that is not a reply"""
 ANSWERING = ("choices", "content", "data", "message", "embeddings")
-"""one of these holds the answer of a reply"""
+"""keys that contain the answer of a reply"""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedHost:
-    """A server of an endpoint: what it has, or why it does not answer."""
+    """A server of an endpoint: its models, or why it does not answer."""
 
     address: str
     models: tuple[str, ...]
@@ -122,7 +122,7 @@ class EndpointProvider(Provider):
         self._tags: dict[str, PriceTag | None] = {}
 
     def concurrency(self, max_concurrent: int) -> int:
-        """Configured for each server."""
+        """Applies the limit to each server and returns the total."""
         for host in self.pool.hosts:
             host.limit = max_concurrent
         return max_concurrent * len(self.urls)
@@ -140,7 +140,7 @@ class EndpointProvider(Provider):
     # -- calls -------------------------------------------------------------------------------------------
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
-        """One call, where it is answered first; elsewhere where a server did not even begin with it."""
+        """Sends a request to the best server, or to another one if a server did not start on it."""
         model = self.adapter.full_name(call.model_name)
         while True:
             try:
@@ -160,7 +160,7 @@ class EndpointProvider(Provider):
                 self.pool.give_back(host)
 
     async def _ask(self, connection: Connection, call: Call, seed: int) -> Answer:
-        """One call to one server, within its time."""
+        """Sends one request to one server, within its timeout."""
         adapter = self.adapter
         path = adapter.path(call)
         while True:
@@ -178,7 +178,9 @@ class EndpointProvider(Provider):
                 return adapter.answer(data, call, self.price(call.model_name), adapter.limits(response.headers))
             except UNREADABLE:
                 pass
-        error_body = read_error(data if isinstance(data, (dict, list)) else None)  # it came as if all were well
+        error_body = read_error(
+            data if isinstance(data, (dict, list)) else None
+        )  # an error in a response with a success status
         raise (
             Complained(complaint_about(200, error_body, response.headers))
             if error_body.words
@@ -186,7 +188,7 @@ class EndpointProvider(Provider):
         )
 
     def _judge(self, host: Host, model_name: str, complaint: ProviderComplaint, sent_at: float) -> ProviderError | None:
-        """What a failed call says of its server, and what it comes to. None: another server is to be asked right now."""
+        """Updates the server's state after a failed request and returns the error. None: try another server now."""
         model = self.adapter.full_name(model_name)
         error: ProviderError = host.client.diagnose(complaint)
         lacks_model = is_unknown_model(complaint)
@@ -202,7 +204,7 @@ class EndpointProvider(Provider):
             host.unreachable = error.no_reply is NoReply.UNREACHABLE
             if hopeless:
                 host.rest(sent_at, LONGEST_REST)
-                self.notices(f"{display_host(host.url)} takes no calls and rests: {error}")
+                self.notices(f"{display_host(host.url)} rejects all requests and is paused: {error}")
             elif busy or complaint.status is None or complaint.status in BUSY:
                 host.rest(sent_at, error.retry_after or 0.0)
             if (busy or host.unreachable or lacks_model or hopeless) and self.pool.awake(model):
@@ -214,8 +216,8 @@ class EndpointProvider(Provider):
     # -- its servers -------------------------------------------------------------------------------------
 
     async def check(self, model_names: Sequence[str]) -> None:
-        """Raises a fatal ProviderError where nobody answers, or where no server has a model. A server that lists nothing, or
-        fails, is given the benefit of the doubt."""
+        """Raises a fatal ProviderError if no server answers, or if no server has a model. A server that lists nothing, or
+        fails, is assumed to have it."""
         if self.endpoint.lacks_key:
             raise missing_key(self.endpoint)
         silent = await self._refresh_hosts(model_names)
@@ -229,17 +231,19 @@ class EndpointProvider(Provider):
             return
         for url, error in silent.items():
             where = f"{self.endpoint.title} server {display_host(url)}"
-            self.notices(f"The {where} does not answer ({_reason(error)}): the others carry on.")
+            self.notices(f"The {where} does not answer ({_reason(error)}). The other servers are used.")
         answering = [host for host in self.pool.hosts if host.url not in silent]
         for name in model_names:
-            lacking = [host.url for host in answering if not host.has(self.adapter.full_name(name))]
-            if len(lacking) == len(answering):
+            without_model = [host.url for host in answering if not host.has(self.adapter.full_name(name))]
+            if len(without_model) == len(answering):
                 raise self._missing(name)
-            if lacking:
-                self.notices(f"{', '.join(map(display_host, lacking))} has no {name} and gets no calls to it.")
+            if without_model:
+                self.notices(
+                    f"{', '.join(map(display_host, without_model))} does not have {name}, so other servers get its requests."
+                )
 
     async def hosts(self) -> list[ListedHost]:
-        """Its servers, as they are now."""
+        """The current state of its servers."""
         silent = await self._refresh_hosts()
         return [
             ListedHost(
@@ -251,8 +255,8 @@ class EndpointProvider(Provider):
         ]
 
     async def _models_at(self, connection: Connection, wanted: Sequence[str]) -> dict[str, str | None] | None:
-        """What it lists, and what it knows without listing it; None: it has no list. Logs which of the wanted ones will be
-        shut down."""
+        """The listed models, and those that the server knows without listing them; None: it has no list. Logs which of the
+        wanted models will be shut down."""
         try:
             listed = await self._look(connection.get, self.adapter.models_path)
         except Complained as complained:
@@ -271,7 +275,7 @@ class EndpointProvider(Provider):
         return {**models, **dict.fromkeys(known)} or None
 
     async def _knows(self, connection: Connection, model_name: str) -> bool:
-        """An alias may work without being listed."""
+        """Whether the server knows a model that it does not list, such as an alias."""
         path = f"{self.adapter.models_path.partition('?')[0]}/{model_name}"
         try:
             await self._look(connection.get, path)
@@ -280,7 +284,7 @@ class EndpointProvider(Provider):
         return True
 
     async def _look(self, look: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-        """A look at a server, repeated where it fails in a way that heals."""
+        """Reads from a server, with retries after temporary errors."""
         waits = wait_exponential(multiplier=self.backoff)
         retry = retry_if_exception(_heals)
         return await AsyncRetrying(stop=stop_after_attempt(LOOKS), wait=waits, retry=retry, reraise=True)(
@@ -288,13 +292,13 @@ class EndpointProvider(Provider):
         )
 
     async def _refresh_hosts(self, wanted: Sequence[str] = ()) -> dict[str, Exception]:
-        """Asks every server for its models; those that do not answer, with the reason."""
+        """Asks every server for its models. Returns those that do not answer, with the reason."""
         errors = await asyncio.gather(*(self._refresh(host, wanted) for host in self.pool.hosts))
         return {host.url: error for host, error in zip(self.pool.hosts, errors, strict=True) if error is not None}
 
     async def _refresh(self, host: Host, wanted: Sequence[str]) -> Exception | None:
-        """Why it does not answer; None: it does."""
-        host.client.open()  # loading its SDK takes longer than an answer may
+        """Why the server does not answer; None: it answers."""
+        host.client.open()  # loading its SDK takes longer than the timeout
         try:
             async with asyncio.timeout(min(LOOK_SECONDS, self.settings.timeout)):
                 host.models = await self._models_at(host.client, wanted)
@@ -309,7 +313,7 @@ class EndpointProvider(Provider):
         return ProviderError(ErrorClass.FATAL, f"{self.endpoint.title} does not know the model {model_name!r}. {hint}")
 
     def no_server(self, silent: Mapping[str, Exception]) -> str:
-        """What is said where no server answers."""
+        """The error message if no server answers."""
         where = "; ".join(f"{display_host(url)}: {_reason(error)}" for url, error in silent.items())
         return f"No {self.endpoint.title} server answers ({where}). {self.adapter.start_hint}"
 

@@ -1,4 +1,4 @@
-"""What providers' headers say: rate limits, and how long to wait. Pure functions over a mapping of headers."""
+"""Reads rate limits and waiting times from providers' headers. Pure functions over a mapping of headers."""
 
 import re
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from tidepool.engine.providers.protocol import RateLimits
 
 _PARTS = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|h|m|s|d)")
 UNREADABLE = (ValueError, TypeError, IndexError, OverflowError)
-"""what reading a date may raise"""
+"""exceptions from reading a date"""
 ABSURD = 1e15
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait before the next try: given in milliseconds, in seconds or as a date."""
+    """Seconds to wait before the next attempt, given in milliseconds, in seconds or as a date."""
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
     text = headers.get("retry-after")
@@ -42,8 +42,8 @@ def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
 
 
 def anthropic_limits(headers: Mapping[str, str], now: datetime | None = None) -> RateLimits | None:
-    """Input and output tokens have separate limits. The limiter counts them together, so it gets the sum and what is left of
-    the scarcer kind."""
+    """Input and output tokens have separate limits. The limiter counts them together, so it gets the sum of the limits and
+    the smaller remainder."""
     if "anthropic-ratelimit-requests-limit" not in headers and "anthropic-ratelimit-input-tokens-limit" not in headers:
         return None
     now = now or datetime.now(UTC)

@@ -1,8 +1,8 @@
-"""Reads a reply, whoever sent it: why it ended, what of it is thought and what is said, what it took.
+"""Parses a reply of any provider: why it ended, its reasoning, its text and its usage.
 
-Providers and the servers that speak like them use some thirty words for seven reasons, put reasoning into fields of
-its own or between tags, and report usage that may be missing or absurd. Here it becomes one thing. Text is made storable
-on its way in and sendable on its way out.
+Providers and compatible servers use some thirty words for seven reasons. They put reasoning into separate fields or
+between tags, and report usage that may be missing or absurd. This module makes them uniform. It cleans text so that it
+can be stored and sent.
 """
 
 import json
@@ -19,7 +19,7 @@ from tidepool.storage.text import mask
 
 
 def clean(text: str) -> str:
-    """Text that every file and every provider takes: halves of surrogate pairs are replaced."""
+    """Text that every file and every provider accepts: lone surrogates are replaced."""
     if text.isascii():
         return text
     try:
@@ -33,7 +33,7 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_cir
 
 
 def encode_json(body: Any) -> bytes:
-    """The JSON of what goes out; halves of surrogate pairs are replaced."""
+    """The JSON of a request; lone surrogates are replaced."""
     try:
         return to_json(body)
     except ValueError:
@@ -41,8 +41,7 @@ def encode_json(body: Any) -> bytes:
 
 
 def decode_json(content: str | bytes) -> Any:
-    """What came as JSON: quickly where it is as it should be, else as patiently as Python's own reader, whose errors it
-    raises."""
+    """Parses JSON: quickly if it is valid, else with Python's more tolerant parser, whose errors it raises."""
     try:
         return from_json(content, cache_strings="keys")
     except ValueError:
@@ -62,7 +61,7 @@ _WORDS = {
 }
 FINISH_REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split()}
 MOST_TOKENS = 4_000_000
-"""no request has more: what a server claims beyond it is no count"""
+"""maximum tokens of a request; a larger number from a server is ignored"""
 LONGEST_NAME = 200
 ABSOLUTE_PATH = re.compile(r"(?:file:|[a-z]:)?[/\\]", re.IGNORECASE)
 
@@ -75,20 +74,20 @@ _CLOSING = re.compile(r"</think\s*>\s*", re.IGNORECASE)
 
 
 def finish_reason(word: object) -> FinishReason:
-    """A word that nobody knows says no more than that the reply ended."""
+    """The reason for a provider's word. An unknown word means that the reply ended."""
     return FINISH_REASONS.get(word.lower(), FinishReason.COMPLETE) if isinstance(word, str) else FinishReason.COMPLETE
 
 
 def split_thought(text: str) -> tuple[str, str]:
-    """(what is said, what was thought) where reasoning stands between tags in the text itself.
+    """(text, reasoning) of a reply with reasoning between tags in the text.
 
-    Some servers swallow the opening tag, and a reply that was cut may lack the closing one.
+    Some servers omit the opening tag, and a truncated reply may have no closing tag.
     """
     thoughts: list[str] = []
 
     def take(match: re.Match[str]) -> str:
         if match["line"] is None and not match["end"]:
-            return match[0]  # within a sentence, a tag that is not closed is only a word
+            return match[0]  # inside a sentence, an unclosed tag is plain text
         thoughts.append(match["thought"])
         return ""
 
@@ -103,7 +102,7 @@ def split_thought(text: str) -> tuple[str, str]:
 
 
 def tokens(value: object) -> int | None:
-    """A count of tokens as a bounded whole number; None where it is none."""
+    """A count of tokens as a bounded whole number; None if it is not valid."""
     if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value
     if isinstance(value, float) and value.is_integer() and 0 <= value <= MOST_TOKENS:
@@ -112,7 +111,7 @@ def tokens(value: object) -> int | None:
 
 
 def part_of(usage: Mapping[str, Any], *path: str) -> int:
-    """A count within the usage that may be absent, such as cached or reasoning tokens; 0 where it says nothing."""
+    """An optional count within the usage, such as cached or reasoning tokens; 0 if it is absent."""
     value: object = usage
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -120,7 +119,7 @@ def part_of(usage: Mapping[str, Any], *path: str) -> int:
 
 
 def text_of(content: object, field: str = "text") -> str:
-    """The text of a message, whole or in parts."""
+    """The text of a message, given as a whole or in parts."""
     if isinstance(content, list):
         parts = [part.get(field) if isinstance(part, Mapping) else part for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
@@ -128,15 +127,15 @@ def text_of(content: object, field: str = "text") -> str:
 
 
 def thought_in(content: object) -> str:
-    """Reasoning that stands among a message's parts: `thinking`, which is a text or has parts of its own."""
+    """Reasoning among the parts of a message: `thinking`, which is a text or has parts of its own."""
     parts = [part.get("thinking") for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     return "\n\n".join(text for part in parts if (text := text_of(part)))
 
 
 def name_of(served: object) -> str | None:
-    """The model that the provider says it served; of an absolute path only the last name.
+    """The model that the provider reports; for an absolute path only the last part.
 
-    llama.cpp reports the path of its weights, which often names a user, and study files are shared.
+    llama.cpp reports the path of its weights, which often contains a user name, and study files are shared.
     """
     if not isinstance(served, str):
         return None
@@ -146,7 +145,7 @@ def name_of(served: object) -> str | None:
 
 
 class ParsedReply(NamedTuple):
-    """The words of a reply, taken apart."""
+    """The parts of a reply."""
 
     text: str
     thought: str | None
@@ -154,11 +153,11 @@ class ParsedReply(NamedTuple):
 
 
 Usage = tuple[int, int, int, int, int]
-"""input, output, of it reasoning; of the input read from the cache, and written to it"""
+"""input, output, reasoning within the output, and the input tokens read from and written to the cache"""
 
 
 def plausible_usage(usage: Usage | None, reply: ParsedReply) -> Usage | None:
-    """None where it cannot be: no question is without tokens, and nothing is said with none."""
+    """None if it is impossible: every request has input tokens, and every text has output tokens."""
     if usage is None or not usage[0] or (not usage[1] and (reply.text or reply.thought)):
         return None
     return usage
@@ -173,7 +172,7 @@ def priced_answer(
     batch: bool,
     limits: RateLimits | None,
 ) -> Answer:
-    """The answer with its tokens and its price, as far as they are known."""
+    """The answer with its tokens and its price, if they are known."""
     served = name_of(model)
     if usage is None:
         return Answer(reply.text, 0, 0, None, None, limits, None, reply.finish, served, reply.thought, 0, True)
@@ -183,7 +182,7 @@ def priced_answer(
 
 
 def parse_reply(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> ParsedReply:
-    """What a reply comes to: `text` and `thought` as they came, `word` the provider's own for its end."""
+    """Parses a reply: `text` and `thought` as they came, and `word` is the provider's finish reason."""
     finish = finish_reason(word)
     text, between = split_thought(text)
     thought = "\n\n".join(part for part in (thought.strip(), between) if part)
@@ -202,16 +201,16 @@ def _empty_finish(finish: FinishReason, tool: bool) -> FinishReason:
 
 _UNUSABLE_REASONS = {
     FinishReason.FILTERED: "the provider's content filter withheld the reply",
-    FinishReason.REFUSED: "the model declined and said nothing",
-    FinishReason.TOOL: "the model called a tool that it was not given, and said nothing",
+    FinishReason.REFUSED: "the model refused and gave no text",
+    FinishReason.TOOL: "the model called a tool that it does not have, and gave no text",
     FinishReason.EMPTY: "the reply is empty",
-    FinishReason.ERROR: "the provider broke the reply off",
+    FinishReason.ERROR: "the provider ended the reply with an error",
 }
-ONLY_THOUGHT = "all of the reply was reasoning: give it room with max_reasoning_tokens, or lower reasoning_effort"
+ONLY_THOUGHT = "the whole reply was reasoning; raise max_reasoning_tokens, or lower reasoning_effort"
 
 
 class UnusableReply(ProviderError):
-    """A reply came, was paid for, and is no answer."""
+    """A paid reply that is not a usable answer."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -223,14 +222,14 @@ class UnusableReply(ProviderError):
 
 
 def explain_unusable(answer: Answer) -> str:
-    """Why it is no answer."""
+    """Why a reply is unusable."""
     if _only_thought(answer):
         return ONLY_THOUGHT
     return _UNUSABLE_REASONS.get(answer.finish or FinishReason.EMPTY, _UNUSABLE_REASONS[FinishReason.EMPTY])
 
 
 def is_retryable(answer: Answer) -> bool:
-    """Asking again may bring an answer."""
+    """Whether a retry may give an answer."""
     return _fault(answer) is ErrorClass.TRANSIENT
 
 

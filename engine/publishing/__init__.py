@@ -1,1 +1,1 @@
-"""A study out into the world, and somebody else's run again: a folder to publish, and `--run FILE.db#BATCH`."""
+"""Publishes a study as a dataset folder, and runs a published study again with `tidepool run FILE.db#BATCH`."""

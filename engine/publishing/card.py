@@ -1,6 +1,6 @@
-"""The files that describe a published folder, README.md and DATA.md, and what they say.
+"""The files that describe a published folder: README.md and DATA.md.
 
-All of it is read from the copy that is published. README.md is a dataset card with the head that dataset hubs read.
+Everything is read from the published copy. README.md is a dataset card with the metadata that dataset hubs read.
 """
 
 import re
@@ -33,16 +33,16 @@ class About:
 
     def check(self) -> None:
         if self.license and not _SPDX.fullmatch(self.license):
-            raise UsageError("--license wants the SPDX name of a licence, such as CC-BY-4.0.")
+            raise UsageError("--license needs the SPDX name of a licence, such as CC-BY-4.0.")
 
     def missing(self) -> Iterator[str]:
-        """What whoever publishes should say, and how."""
+        """Missing facts, each with the option that adds it."""
         if not self.authors:
-            yield "It names no authors: --author 'Lovelace, Ada', once for each."
+            yield "It has no authors. Add each with --author 'Lovelace, Ada'."
         if not self.license:
-            yield "It has no licence, so nobody may use it: --license CC-BY-4.0."
+            yield "It has no licence, so others may not use it. Add one with --license CC-BY-4.0."
         if not self.description:
-            yield "It has no description: --description '…', or description in [batch] of the config."
+            yield "It has no description. Add one with --description '…', or with description in [batch] of the config."
 
 
 FILE = "study.db"
@@ -63,7 +63,7 @@ class Publication:
 
     @property
     def date(self) -> str:
-        """The last day on which something happened in it: the same study makes the same folder on any day."""
+        """The last day on which something happened in it. So the same study makes the same folder on any day."""
         return max((batch.finished_at or batch.created_at or "")[:10] for batch in self.batches) or "1970-01-01"
 
     @property
@@ -72,12 +72,12 @@ class Publication:
 
     @property
     def simulated_words(self) -> str:
-        """Empty where every answer came from a language model."""
+        """Empty if every answer came from a language model."""
         if not self.simulated:
             return ""
         words = simulated_words(merge_roles(batch["roles"] for batch in self.batches))
         if words == ALL_SIMULATED:
-            return "Simulated answers: no language model was asked, and nothing here says anything about one."
+            return "Simulated: no real model was called, so nothing here is evidence about one."
         return f"{sentence(words)}."
 
     @property
@@ -91,7 +91,7 @@ class Publication:
 
 
 def models_of(batch: Summary) -> list[str]:
-    """As they were asked for, and in brackets as they were served."""
+    """The requested models, each with the served model in brackets."""
     names = []
     for model in dict.fromkeys(entry["model"] for entry in batch["roles"]):
         served = {entry.served for entry in batch.served_models if entry.model == model} - {model.partition(":")[2]}
@@ -100,7 +100,7 @@ def models_of(batch: Summary) -> list[str]:
 
 
 def described(tables: Iterable[ExportTable]) -> Iterator[View]:
-    """The view behind each table, with the columns for the study's design."""
+    """The view of each table, with the columns for the study's design."""
     meaning = "Level of this factor of the study's design, in the batch of the row; `replicate` is its repetition."
     for table in tables:
         view = VIEWS[table.name]
@@ -114,7 +114,7 @@ def _path(table: View) -> str:
 
 
 def servers_in(config: Mapping[str, Any]) -> list[str]:
-    """Addresses that a config names: whoever publishes it should know that they go out."""
+    """Addresses in a config, which its publisher should know about."""
     providers = config.get("providers")
     sections = [one for one in providers.values() if isinstance(one, Mapping)] if isinstance(providers, Mapping) else []
     addresses = [place for one in sections for place in (one.get("base_url"), *(one.get("hosts") or ()))]
@@ -125,12 +125,12 @@ Value = str | int | bool | Mapping[str, "Value"] | Sequence["Value"]
 
 
 def yaml(content: Mapping[str, Value]) -> str:
-    """One line a key, in YAML's flow style."""
+    """One line per key, in YAML's flow style."""
     return "".join(f"{key}: {_flow(value)}\n" for key, value in content.items())
 
 
 def _flow(value: Value) -> str:
-    """A card's head may be shown as Markdown by a program that knows no heads: signs that would act there are escaped."""
+    """Escapes Markdown characters, since a program without support for metadata may show it as Markdown."""
     if isinstance(value, str):
         return re.sub(r"[<>\[\]&]", lambda sign: f"\\u{ord(sign[0]):04x}", json_text(plain(value)))
     if isinstance(value, Mapping):
@@ -170,15 +170,15 @@ def _parts(published: Publication) -> Iterator[str]:
         yield md.line(note)
     yield md.heading(2, "What was run")
     yield from _batches(published)
-    yield md.heading(2, "What is here")
+    yield md.heading(2, "Files")
     yield md.table(("file", "what it is"), _files(published), left=2)
     yield md.heading(2, "Tables")
     rows = [(one.name, f"{published.rows[one.name]:,}", one.meaning.replace("`", "")) for one in published.tables]
     yield md.table(("table", "rows", "what a row is"), rows, left=3)
-    yield "DATA.md tells every column."
-    yield md.heading(2, "To read it")
+    yield "DATA.md describes every column."
+    yield md.heading(2, "Read the data")
     yield READING
-    yield md.heading(2, "To run it again")
+    yield md.heading(2, "Run the study again")
     yield from _again(published)
     yield md.heading(2, "Licence and authors")
     yield md.line(f"Licence: {about.license or 'none is stated, so ask its authors before you use it'}.")
@@ -189,7 +189,7 @@ def _parts(published: Publication) -> Iterator[str]:
 def _batches(published: Publication) -> Iterator[str]:
     if published.study is not None:
         number = counted(len(published.batches), "batch", "batches")
-        yield md.line(f"Study {published.id}: {number}, a cell of its design each.")
+        yield md.line(f"Study {published.id} has {number}, one for each cell of its design and each replicate.")
     rows = [
         (
             batch.batch_id,
@@ -216,12 +216,12 @@ def _files(published: Publication) -> list[tuple[str, str]]:
     return [
         (
             FILE,
-            "the study itself, one SQLite file: Tidepool opens it, and any program that reads SQLite reads its views",
+            "the study itself, one SQLite file. Tidepool opens it, and any SQLite program can read its views",
         ),
         ("data/", "every view of it as Parquet"),
-        ("report.html, report.md", "what came out, and how it was done"),
+        ("report.html, report.md", "the results and the methods"),
         ("config.toml" if published.study is None else "study.toml", "its config"),
-        ("DATA.md", "what every table and column means"),
+        ("DATA.md", "the meaning of every table and column"),
     ]
 
 
@@ -236,24 +236,24 @@ import duckdb; duckdb.sql("SELECT speaker, count(*) FROM 'data/messages.parquet'
 
 def _again(published: Publication) -> Iterator[str]:
     what, config = ("The batch", "config.toml") if published.study is None else ("The whole study", "study.toml")
-    yield md.line(f"{what} again, with the same config and the same seeds; models that are not simulated answer anew:")
+    yield md.line(f"You can run {what} again with the same config and the same seeds. Real models give new answers.")
     yield f"```sh\ntidepool --db again.db --run {FILE}#{one_line(published.id)}\ntidepool --db again.db --run {config}\n```"
     yield md.line(
-        "Keys are not in here: they are read from the environment. Servers and code that only this file names are asked about first."
+        "API keys are read from your environment. Tidepool asks you before it uses servers or code that only this file names."
     )
 
 
 def dictionary(published: Publication) -> str:
     intro = (
         "# Tables and columns\n\n"
-        f"Each table is a view of `{FILE}` and a file in `data/`. A boolean is 0 or 1 in the file, true or false in Parquet. A moment is a "
-        "text such as `2026-01-31T08:15:30.250Z`, in UTC. JSON is a text. `batch_id` joins every table with `batches.id`, "
-        "`conversation_id` with `conversations.id`. A column behind those of its view is a factor of the study's design, and in Parquet alone.\n"
+        f"Each table is a view of `{FILE}` and a file in `data/`. A boolean is 0 or 1 in the file, true or false in Parquet. A time is a "
+        "text such as `2026-01-31T08:15:30.250Z`, in UTC. JSON is stored as text. `batch_id` joins every table with `batches.id`, "
+        "`conversation_id` with `conversations.id`. Columns after those of the view are factors of the study's design, and are only in Parquet.\n"
     )
     views = [replace(table, columns=tuple(map(_in_code, table.columns))) for table in published.tables]
     return "\n".join((intro, *(line for view in views for line in reference_of(view))))
 
 
 def _in_code(column: ViewColumn) -> ViewColumn:
-    """A factor's name is somebody's own words: nothing in it may end the code span that it stands in, or the cell."""
+    """Cleans the name of a factor, which users choose: it must not end its code span or its table cell."""
     return replace(column, name=one_line(column.name).replace("`", "'").replace("|", "\\|"))

@@ -1,8 +1,8 @@
-"""`tidepool publish`: a study as a folder that can be pushed to a dataset hub as it is.
+"""`tidepool publish`: a study as a folder that can be pushed to a dataset hub without changes.
 
-Batches are copied into a file of their own first, and all else is made from that copy: so the parts of the folder agree
-whatever goes on in the study file meanwhile, and what must not go out is taken away in one place. The folder appears when it
-is whole, and the same study makes the same folder again.
+Batches are copied into a separate file first, and everything else is made from this copy. So the parts of the folder agree,
+even if the study file changes in the meantime, and private content is removed in one place. The folder appears when it is
+complete, and the same study makes the same folder again.
 """
 
 import json
@@ -43,7 +43,7 @@ class PublishedFolder:
     folder: Path
     files: tuple[str, ...]
     notes: tuple[str, ...]
-    """what is missing, and what to look at before it goes out"""
+    """what is missing, and what to check before publishing"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,12 @@ def publish(database: Path, reference: str, folder: Path, about: About) -> Publi
         files = sorted(str(path.relative_to(scratch)) for path in scratch.rglob("*") if path.is_file())
     servers = dict.fromkeys(place for config in configs.values() for place in servers_in(config))
     if servers:
-        notes.append(f"Its configs name servers, which anybody can read then: {', '.join(servers)}.")
+        notes.append(f"Its configs name these servers, which everyone can read after publishing: {', '.join(servers)}.")
     models = dict.fromkeys(model for batch in published.batches for model in models_of(batch))
     if paths := [model for model in models if ABSOLUTE_PATH.match(model.partition(":")[2])]:
-        notes.append(f"Its configs name models by paths, which anybody can read then: {', '.join(paths)}.")
+        notes.append(
+            f"Its configs name these models by their paths, which everyone can read after publishing: {', '.join(paths)}."
+        )
     return PublishedFolder(folder, tuple(files), (*published.notes, *notes, *published.about.missing()))
 
 
@@ -86,7 +88,7 @@ def _refuse_full(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder} is a file. Name a new folder with -o.")
     if folder.is_dir() and any(folder.iterdir()):
-        raise FileError(f"{folder} is not empty, and nothing in it is overwritten. Name a new folder with -o.")
+        raise FileError(f"{folder} is not empty. Nothing in it is overwritten. Name a new folder with -o.")
 
 
 def _select(connection: sqlite3.Connection, reference: str) -> _Source:
@@ -95,18 +97,18 @@ def _select(connection: sqlite3.Connection, reference: str) -> _Source:
         return _Source(None, (find_batch(connection, reference),))
     batches = tuple(cell.batch for cell in cells_of(connection, study.id))
     if not batches:
-        raise UsageError(f"Study {study.id} has no batches: there is nothing to publish.")
+        raise UsageError(f"Study {study.id} has no batches, so there is nothing to publish.")
     return _Source(study, batches)
 
 
 def _private(database: Path) -> dict[str, str]:
-    """Where this user's files lie, which a message may have told."""
+    """The user's folders, which a message may contain."""
     folders = (database.absolute().parent, Path.cwd(), Path.home())
     return {f"{folder}/": "…/" for folder in folders if len(folder.parts) > 1}
 
 
 def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> dict[str, str]:
-    """By the study's id, without paths: a cell that goes out alone brings the design of its study along."""
+    """Designs by the study's id, without paths. A cell that is published alone has the design of its study."""
     designs = {}
     for study_id in filter(None, {batch["study_id"] for batch in batches}):
         if study := study_of(connection, study_id):
@@ -128,9 +130,9 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
     published = Publication(source.id, complete, source.study, batches, views, counts)
     if unfinished := published.unfinished:
         note = (
-            f"Unfinished: {len(unfinished):,} of {len(batches):,} batches had not come to their end "
-            f"({', '.join(unfinished[:5])}{', …' if len(unfinished) > 5 else ''}). tidepool --db {FILE} --resume "
-            f"{published.id} goes on with what is missing."
+            f"Unfinished: {len(unfinished):,} of {len(batches):,} batches were not finished "
+            f"({', '.join(unfinished[:5])}{', …' if len(unfinished) > 5 else ''}). To complete them, run tidepool --db {FILE} resume "
+            f"{published.id}."
         )
         published = replace(published, notes=(note,))
     _config(folder, source, notes)
@@ -146,8 +148,8 @@ def _completed(about: About, source: _Source, rows: Sequence[sqlite3.Row]) -> Ab
 
 
 def _config(folder: Path, source: _Source, notes: list[str]) -> None:
-    """From the user's own file, where the batch is known: so the servers that it names come along. A config that cannot be a
-    file of its own is in the study file still."""
+    """Writes the config from the user's own file, where the batch is trusted, so that its servers are included. A config that
+    cannot be a separate file is still in the study file."""
     study, batches = source.study, source.batches
     try:
         if study is None:
@@ -158,7 +160,7 @@ def _config(folder: Path, source: _Source, notes: list[str]) -> None:
         notes.append(str(error))
         return
     if files := missing_files(study, batches):
-        notes.append(f"study.toml names {', '.join(files)}, to be laid beside it; {FILE} needs no such file.")
+        notes.append(f"study.toml names {', '.join(files)}. Put them into its folder. {FILE} does not need them.")
 
 
 def _reports(folder: Path, connection: sqlite3.Connection, batch: sqlite3.Row, study: StoredStudy | None) -> None:

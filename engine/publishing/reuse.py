@@ -1,8 +1,8 @@
-"""Taking in another study file: `tidepool import` merges it, `--run FILE.db#BATCH` runs a batch or study of it again.
+"""Uses another study file: `tidepool import` merges it, and `tidepool run FILE.db#BATCH` runs a batch or study of it again.
 
-The file may be anybody's. An imported batch is read and resumed like any other, but never serves as cache, and loses the addresses of
-servers unless the trust record knows it. A rerun takes only configs, which are complete in themselves, passes the same gate as a resume
-before anything is sent or run, and becomes a new batch of the user's own.
+The file may be untrusted. An imported batch is read and resumed like any other, but never serves as cache, and loses the addresses of
+servers unless the trust record knows it. A rerun uses only configs, which are complete. It passes the same gate as a resume before anything
+is sent or run, and becomes a new batch of the user's own.
 """
 
 import dataclasses
@@ -52,14 +52,12 @@ class StudyInFile:
 
 
 def study_in_file(text: str) -> StudyInFile | None:
-    """What `FILE.db#BATCH` names; None where it is the path of a config, which may have such a sign in it."""
+    """The study of `FILE.db#BATCH`; None if it is the path of a config, which may contain a # too."""
     file, sign, reference = text.rpartition("#")
     if not sign or Path(text).exists():
         return None
     if not file or not reference:
-        raise UsageError(
-            f"--run {text!r} does not read FILE.db#BATCH: give a study file, and an id or `last` behind the sign."
-        )
+        raise UsageError(f"{text!r} is not FILE.db#BATCH. Write a study file, then #, then an id or `last`.")
     return StudyInFile(Path(file), reference)
 
 
@@ -73,13 +71,13 @@ def import_file(database: Path, other: Path) -> Imported:
 
 
 def _config_to_store(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
-    """The config as it is stored here, and the keys that it loses."""
+    """The config to store here, and the keys that it loses."""
     try:
         config = load_frozen(batch.config)
     except UsageError as error:
-        raise FileError(f"{other}: the config of batch {batch.id} cannot be used. {error}") from None
+        raise FileError(f"{other}: the config of batch {batch.id} cannot be used: {error}") from None
     if config.batch.kind != batch.kind:
-        raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
+        raise FileError(f"{other}: batch {batch.id} has another kind than its config, so it is not imported.")
     if trust_record().knows(batch.id, batch.config):
         return batch.config, []
     data = json.loads(batch.config)
@@ -89,13 +87,13 @@ def _config_to_store(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
 
 
 def _check_library(other: Path, path: Path) -> None:
-    """What would break a screen or a study later is refused now."""
+    """Rejects entries that would break a screen or a study later."""
     try:
         with closing(connect(path, read_only=True)) as connection:
             entities, agents = library.list_entities(connection), library.list_agents(connection)
             stored: list[library.StoredEntity | library.StoredAgent] = [*entities, *agents]
             if damaged := [entry.id for entry in stored if entry.damaged]:
-                raise UsageError(f"{damaged[0]!r} in it is damaged.")
+                raise UsageError(f"the entry {damaged[0]!r} is damaged.")
             for entity in entities:
                 entity_of(entity)
             for agent in agents:
@@ -104,32 +102,32 @@ def _check_library(other: Path, path: Path) -> None:
                 if entity_type_from(kind.definition, f"type {kind.name}").name != kind.name:
                     raise UsageError(f"type {kind.name}: its definition has another name.")
     except (UsageError, ValueError, TypeError, RecursionError) as error:
-        raise FileError(f"{other}: its library cannot be used. {error}") from None
+        raise FileError(f"{other}: its library cannot be used: {error}") from None
 
 
 PARTICIPANTS = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}
-"""keys that name people elsewhere → where those stand that were taken in"""
-MEANING = "Yes runs it as a new batch of your own. The file itself is not trusted."
+"""keys that name participants elsewhere → the keys with their stored content"""
+MEANING = "If you answer yes, it runs as a new batch of your own. The file itself stays untrusted."
 
 
 @dataclass(frozen=True, slots=True)
 class RerunPart:
-    """A batch of the file, and what will be run of it."""
+    """A batch of the file, and the config to run."""
 
     batch_id: str
     stored: str
-    """its config, letter for letter as the file has it"""
+    """its config, exactly as in the file"""
     written: Config
     config: FrozenConfig
     levels: Mapping[str, str]
     replicate: int
     folder: Path
-    """where paths start that `--set` names, and where files of its code lie"""
+    """where paths in `--set` start, and where the files of its code are"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """Read and checked; nothing was called, and nothing written."""
+    """A checked rerun. Nothing was sent, and nothing was written."""
 
     place: StudyInFile
     id: str
@@ -140,17 +138,17 @@ class Rerun:
     changes: tuple[str, ...]
 
     def refuse(self) -> None:
-        """Raises where the batches are not the user's own, and would send requests or run code."""
+        """Raises an error if the batches are not the user's own, and would send requests or run code."""
         for admission in self._admissions():
             admission.refuse(f"--db {shlex.quote(str(self.place.file))} ")
 
     def question(self) -> TrustQuestion | None:
-        """One for all of it; None where nothing need be asked."""
+        """One question for everything; None if no question is needed."""
         planned = [(study_from(part.config).plan, part.config) for part in self.parts]
         return question_for(self.id, self.name, self._admissions(), planned, folder=self.parts[0].folder)
 
     def planned(self) -> PlannedStudy:
-        """A study's cells as the file has them: replicates, levels and hypotheses stay, and are frozen anew."""
+        """A study's cells as in the file: replicates, levels and hypotheses are kept and frozen again."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts)}
         if isinstance(source := design.get("source"), Mapping) and not self._own:
@@ -170,10 +168,12 @@ class Rerun:
 
 
 def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), *, to_plan: bool = False) -> Rerun:
-    """`to_plan`: no installed package hears what only the file says."""
+    """`to_plan`: installed packages do not get values that only the file has."""
     overrides = tuple(changes)
     if fixed := next((change for change in overrides if change.startswith("design.")), None):
-        raise UsageError(f"--set {fixed}: what is run out of a file has the cells and replicates that the file has.")
+        raise UsageError(
+            f"--set {fixed}: a study that runs from a file keeps its cells and replicates. Remove this option."
+        )
     with foreign_file(place.file) as path, explained(place.file), closing(connect(path, read_only=True)) as connection:
         study = studies.study_of(connection, place.reference)
         if study is None:
@@ -184,11 +184,13 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
             cells, name = studies.cells_of(connection, study.id), study.name
     if not cells:
         raise UsageError(
-            f"The study {place.reference!r} of {place.file} has no batches: there is nothing to run again."
+            f"The study {place.reference!r} of {place.file} has no batches, so there is nothing to run again."
         )
     parts = tuple(_part(place, database, cell, overrides, to_plan) for cell in cells)
     if len({part.config.batch.kind for part in parts}) > 1:
-        raise UsageError(f"The batches of study {place.reference!r} are of several kinds, as no study's are.")
+        raise UsageError(
+            f"The batches of study {place.reference!r} have several kinds. The file was changed, or is damaged."
+        )
     design = study.design if study else None
     return Rerun(place, study.id if study else str(cells[0].batch["id"]), name, parts, design, overrides)
 
@@ -198,7 +200,7 @@ def _part(
 ) -> RerunPart:
     batch_id, stored = str(cell.batch["id"]), str(cell.batch["config"])
     is_own = trust_record().knows(batch_id, stored)
-    # Code imports what lies beside it: that of one's own batch is taken from where it lay, not from beside the file.
+    # Code imports files from its folder. For the user's own batch, this is the original folder, not that of the file.
     folder = next(iter(trust_record().folders_of(batch_id) if is_own else ()), place.file.parent.absolute())
 
     def build(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
@@ -217,7 +219,7 @@ def _part(
 
 
 def _drop_replaced(data: dict[str, Any], path: str) -> None:
-    """What was taken in gives way to the file, or to the entries of the library, that are named now."""
+    """Removes stored content that is replaced by a file or by library entries that `--set` names."""
     kind = load_kind(data["batch"]["kind"])
     section, _, key = path.rpartition(".")
     if section == kind.name and key in kind.files:

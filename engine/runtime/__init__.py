@@ -1,1 +1,1 @@
-"""A running batch: `ask`, units, exact waves, live calls, limits, budget, provider batches, Ray workers, steering."""
+"""Runs a batch: `ask`, units, waves, live requests, limits, budget, provider batches, Ray workers, control."""

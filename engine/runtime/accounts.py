@@ -1,13 +1,13 @@
-"""Provider accounts of a run: budget, outages, prices and errors of each, opened and checked before anything is spent.
+"""Provider accounts of a run: the budget, outages, prices and errors of each. They are opened and checked before anything is spent.
 
-Money is reserved: the worst case of a call is set aside before it leaves, and settled when it returns. A call that does not fit waits while
-something is in flight; when nothing is, the budget is exhausted. A provider's own budget is part of the budget of the batch: what it reserves
-and spends counts in both. Amounts are whole millionths of a millionth of a dollar, because sums of floats would not come back to zero.
+The maximum cost of a request is reserved before it is sent, and settled when it returns. A request that does not fit waits while others are
+in flight. If none is, the budget is exhausted. A provider's own budget is part of the budget of the batch, so its reservations and costs
+count in both. Amounts are whole millionths of a millionth of a dollar, because sums of floats would not return to zero.
 
-A provider is down when it cannot be reached, or when several different calls failed and none succeeded between them. That is no call's own
-failure, so it uses up no retries: calls wait, one at a time tries again now and then, and the first answer ends it. When `patience` is over,
-those that wait fail; until one is answered, others are tried once. A rate limit (429) is not an outage, but a provider that refuses every
-call with 429 for longer than `patience` is given up in the same way."""
+A provider is down if it cannot be reached, or if several different requests failed and none succeeded in between. An outage uses up no
+retries: requests wait, one at a time is retried now and then, and the first answer ends the outage. After `patience`, waiting requests
+fail. Until one is answered, others are tried once. A rate limit (429) is not an outage, but a provider that rejects every request with 429
+for longer than `patience` is given up in the same way."""
 
 import asyncio
 import math
@@ -35,7 +35,7 @@ from tidepool.storage.text import watch
 
 _FINE = 10**12
 _DUST = 1_000
-"""what rounding may leave of reservations that were written to the file and read back: far below any price"""
+"""rounding error of reservations that were stored and read back, far below any price"""
 
 
 def _to_pico(dollars: float) -> int:
@@ -65,7 +65,7 @@ class Budget:
         return self._reserved / _FINE
 
     async def reserve(self, amount: float) -> None:
-        """Returns when the amount is set aside; where it never will be, `on_exhausted` is called."""
+        """Returns when the amount is reserved; calls `on_exhausted` if it can never be."""
         pico_usd = _to_pico(amount)
         if not self._waiting and self._fits(pico_usd):
             self._reserved += pico_usd
@@ -78,7 +78,7 @@ class Budget:
             await self._whole.reserve(amount)
 
     def affordable(self, amounts: Sequence[float]) -> int:
-        """How many of a wave's calls, taken in order, may leave now; reserves them."""
+        """Reserves the longest prefix of a wave that fits now, and returns its length."""
         for index, amount in enumerate(amounts):
             if not all(budget._fits(_to_pico(amount)) for budget in self._levels()):
                 return index
@@ -87,7 +87,7 @@ class Budget:
         return len(amounts)
 
     def is_exhausted(self, amount: float) -> bool:
-        """It does not fit, and nothing is in flight that could make room for it."""
+        """Whether the amount does not fit, and nothing is in flight that could release money."""
         return any(not budget._fits(_to_pico(amount)) and budget._reserved <= _DUST for budget in self._levels())
 
     def settle(self, reserved: float, cost: float) -> None:
@@ -97,7 +97,7 @@ class Budget:
             budget._pump()
 
     def change(self, cap: float) -> None:
-        """Another cap while running."""
+        """Sets another cap while running."""
         self.cap = cap
         self._pump()
 
@@ -126,21 +126,21 @@ class Budget:
 
 
 SEVERAL = 3
-"""different calls that must have failed"""
+"""different requests that must fail before an outage begins"""
 IN_A_ROW = 10
-"""failures without a success that are enough, however many calls may be in flight"""
+"""failures in a row that are enough for any number of requests in flight"""
 LONGEST_PAUSE = 15.0
-"""seconds between two tries at most"""
+"""maximum seconds between two attempts"""
 
 REFUSED_SECONDS = 5.0
-"""seconds with nothing but 429 from which on watchers see it"""
+"""seconds of only 429 responses after which watchers see it"""
 
 LogFunction = Callable[[str, str], None]
-"""a level and a message, for the batch's log"""
+"""writes a level and a message to the batch's log"""
 
 
 class ProviderDown(ProviderError):
-    """A call that waited for its provider in vain."""
+    """A request that waited for its provider until the patience was over."""
 
     @property
     def kind(self) -> str:
@@ -148,23 +148,23 @@ class ProviderDown(ProviderError):
 
 
 class Outage:
-    """The outage of one account: there is none as long as `since` is None."""
+    """The outage of one account; `since` is empty while there is no outage."""
 
     def __init__(self, name: str, limiter: Limiter, patience: float, first_pause: float) -> None:
         self.name = name
         self.patience = patience
-        """0: calls never wait"""
+        """0: requests never wait"""
         self.log: LogFunction = lambda level, message: None
         self.since: float | None = None
         """the first failure after the last success"""
         self.down = False
         self.given_up = False
-        """it was down for longer than anybody waits, and nobody has been answered since"""
+        """it was down for longer than requests wait, and nothing has been answered since"""
         self.refused_for = 0.0
-        """seconds between the first and the latest 429, without a success between them"""
+        """seconds between the first and the latest 429, without a success in between"""
         self._refusing = False
         self._refusal_logged: bool | None = None
-        """None: not yet; True: its end is logged too; False: over, and later ones are not logged"""
+        """None: not logged yet; True: its end is logged too; False: over, and later ones are not logged"""
         self._limiter = limiter
         self._first_pause = self._pause = first_pause
         self._paused_at = 0.0
@@ -174,7 +174,7 @@ class Outage:
         self._deadline: asyncio.TimerHandle | None = None
 
     def failed(self, address: tuple[int, str], error: ProviderError, asked_at: float, *, alone: bool) -> bool:
-        """A fault that may heal; `alone`: nobody was answered since the call left. True where the provider is down."""
+        """Records a temporary error; `alone`: nothing was answered since the request was sent. True if the provider is down."""
         if not self.patience:
             return False
         now = time.monotonic()
@@ -190,7 +190,7 @@ class Outage:
         return self.down
 
     def refused(self, error: ProviderError) -> None:
-        """A 429. It ends an outage, because the provider is up, and starts the patience with its rate limit."""
+        """Records a 429. It ends an outage, because the provider is up, and starts the patience for its rate limit."""
         now = time.monotonic()
         if not self._refusing:
             if self.since is not None:
@@ -202,12 +202,12 @@ class Outage:
         self.refused_for = now - max(self.since or now, self._limiter.resumed_at)
         if self._refusal_logged is None and self.patience and now - (self.since or now) >= LONGEST_PAUSE:
             self._refusal_logged = True
-            self.log("warning", f"{self.name} refuses every call ({error}). {self._waiting}")
+            self.log("warning", f"{self.name} rejects every request ({error}). {self._waiting}")
         if 0 < self.patience <= self.refused_for and not (self.given_up or self._limiter.paused):
             self._give_up()
 
     def answered(self) -> None:
-        """Somebody was answered: whatever was, is over."""
+        """Records an answer, which ends every outage."""
         if self.down or self.given_up or (self._refusing and self._refusal_logged):
             lasted = time.monotonic() - (self.since or 0.0)
             self.log("warning", f"{self.name} answers again, after {span(lasted)}.")
@@ -241,7 +241,7 @@ class Outage:
 
     def _begin(self, now: float, error: ProviderError) -> None:
         self.down, self._refusing, self._reason = True, False, str(error)
-        # Calls that timed out may have been too many for the server, so these come back one by one.
+        # Timeouts may mean too many requests for the server, so they resume one by one.
         self._limiter.hold(regain=error.no_reply is not NoReply.TIMEOUT)
         self._rest(now)
         self._set_deadline(now)
@@ -251,8 +251,8 @@ class Outage:
     @property
     def _waiting(self) -> str:
         return (
-            f"Its calls wait up to {span(self.patience)} (outage_patience) and lose no retries; one tries again now and "
-            "then. Nothing is lost by stopping now and resuming later."
+            f"Its requests wait up to {span(self.patience)} (outage_patience) and lose no retries. One request is retried now and "
+            "then. You can stop now and resume later without losing anything."
         )
 
     def change(self, patience: float) -> None:
@@ -266,31 +266,31 @@ class Outage:
         self._deadline = asyncio.get_running_loop().call_later(max(0.0, left), self._give_up)
 
     def _rest(self, now: float) -> None:
-        """Until one call tries again."""
+        """Pauses until one request is retried."""
         self._paused_at = now
         self._limiter.rest(self._pause)
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
     def _give_up(self) -> None:
-        if self._limiter.paused:  # nobody waits while the batch is paused
+        if self._limiter.paused:  # nothing waits while the batch is paused
             self.since = time.monotonic()
             self._set_deadline(self.since)
             return
         self.down, self.given_up, self._deadline = False, True, None
         self.log(
             "error",
-            f"{self.name} {self._trouble} for {span(self.patience)}, longer than calls wait (outage_patience): those that "
-            "waited fail. Resume the batch when it is back: failed units are tried again, nothing is bought twice.",
+            f"{self.name} {self._trouble} for {span(self.patience)}, longer than outage_patience, so the waiting "
+            "requests fail. Resume the batch when the provider is back. Resuming retries failed units and buys nothing twice.",
         )
         self._limiter.reopen(wholly=True)
         self._limiter.fail_waiting(self.failure)
 
     @property
     def _trouble(self) -> str:
-        return "refused every call (429)" if self._refusing else "was down"
+        return "rejected every request (429)" if self._refusing else "was down"
 
     def failure(self) -> ProviderError:
-        """Of a call that waited in vain."""
+        """The error of a request that waited until the patience was over."""
         return ProviderDown(
             ErrorClass.CLIENT,
             f"{self.name} {self._trouble} for longer than {span(self.patience)} (outage_patience): {self._reason}",
@@ -301,16 +301,16 @@ class Outage:
 
 
 LONGEST_MESSAGE = 600
-"""characters of a server's or a plugin's message that a log line repeats"""
+"""characters of a server's or a plugin's message in a log line"""
 LONG_REST = 10.0
-"""seconds of rest from which on it is logged"""
+"""seconds of a pause from which on it is logged"""
 CALLS_IN_A_LIMIT = 20
-"""calls that a minute's tokens are taken to serve at least"""
+"""minimum number of requests that a minute's tokens are expected to serve"""
 
 
 def rest_after(limits: RateLimits) -> float:
-    """Seconds to wait where nothing is left. The reset is when all of a limit will be free again; it fills up evenly,
-    so the next call fits long before."""
+    """Seconds to wait if nothing is left of a limit. The reset is the time when the whole limit is free again. It refills
+    evenly, so the next request fits long before."""
     rest = 0.0
     if limits.requests_left == 0 and limits.requests_reset:
         rest = limits.requests_reset / (limits.requests_per_minute or 1)
@@ -326,9 +326,9 @@ class _ErrorCount:
 
 
 class ErrorLog:
-    """Errors by class and model: the first is logged at once, then their number at 10, 100, 1,000 … and at the end.
+    """Errors by class and model. Logs the first at once, then the number at 10, 100, 1,000 … and at the end.
 
-    A run may meet thousands of errors and each line is a row of the file, so the others are only counted.
+    A run may have thousands of errors, and each log line is a row in the file, so the other errors are only counted.
     """
 
     def __init__(self, log: LogFunction) -> None:
@@ -336,13 +336,13 @@ class ErrorLog:
         self._counts: defaultdict[tuple[str, str, bool], _ErrorCount] = defaultdict(_ErrorCount)
 
     def note(self, kind: str, model: str, message: str, *, lost: bool = False) -> None:
-        """An attempt that failed; or, where `lost`, a request that no further attempt is made for."""
+        """Records a failed attempt, or, if `lost`, a request that is not retried."""
         entry = self._counts[kind, model, lost]
         entry.count += 1
         if not entry.logged:
             entry.logged = 1
             short = " ".join(scrub_keys(message).split())[:LONGEST_MESSAGE].rstrip(".")
-            then = "Further ones are counted."
+            then = "Further errors are only counted."
             if lost:
                 self._log("error", f"First lost request of {model} ({kind}): {short}. {then}")
             else:
@@ -351,7 +351,7 @@ class ErrorLog:
             self._log_count(kind, model, lost, "so far")
 
     def close(self) -> None:
-        """The final numbers, where they grew since they were last logged."""
+        """Logs the final numbers that have grown since they were last logged."""
         for (kind, model, lost), entry in self._counts.items():
             if entry.count > entry.logged:
                 self._log_count(kind, model, lost, "in this run")
@@ -377,12 +377,12 @@ class Account:
         self.budget = Budget(0.0)
         """its own part of the batch's budget"""
         self.in_flight: dict[tuple[int, str], int] = {}
-        """calls at the provider right now, by address, with their wave"""
+        """requests at the provider right now, by address, with their wave"""
         self._tags: dict[str, PriceTag | None] = {}
         self._long_rest: Resting | None = None
-        """by a clock that nobody sets"""
+        """by the monotonic clock"""
         self._batch_rest: Resting | None = None
-        """why its batch API is waited for, by the same clock"""
+        """why its batch API is paused, by the same clock"""
 
     def price(self, model_name: str) -> PriceTag | None:
         if model_name not in self._tags:
@@ -391,25 +391,25 @@ class Account:
 
     @property
     def knows_prices(self) -> bool:
-        """Of the models it was asked about so far."""
+        """Whether the prices of all models used so far are known."""
         return None not in self._tags.values()
 
     def worst_cost(self, call: Call, *, batch: bool = False) -> float | None:
-        """None where the price is unknown."""
+        """None if the price is unknown."""
         tag = self.price(call.model_name)
         return None if tag is None else worst_cost(call, tag, batch=batch)
 
     def booked(self, call: Call, answer: Answer, *, batch: bool = False) -> Answer:
-        """A reply without believable usage: what it may have taken and cost at most."""
+        """A reply without plausible usage, booked with its maximum tokens and cost."""
         cost = self.worst_cost(call, batch=batch)
         return answer._replace(input_tokens=most_input(call), output_tokens=call.most_output, cost_usd=cost)
 
     def expected_tokens(self, call: Call) -> int:
-        """What a call takes of a tokens-per-minute limit; not worked out where there is none."""
+        """The expected use of a tokens-per-minute limit; not computed without such a limit."""
         return expected_input(call) + call.most_output if self.limiter.tokens.per_minute else 0
 
     def change(self, name: str, value: Any) -> None:
-        """One limit, changed while running."""
+        """Changes one limit while running."""
         self.settings = self.provider.settings = self.settings.model_copy(update={name: value})
         if name == "budget_usd":
             self.budget.change(value)
@@ -421,7 +421,7 @@ class Account:
             self.outage.change(value)
 
     def learn(self, limits: RateLimits) -> None:
-        """Lets the provider's own headers set the pace where the config sets none."""
+        """Uses the rate limits in the provider's headers, unless the config sets them."""
         limiter = self.limiter
         limit = limits.requests_per_minute
         if limit and limit != limiter.requests.per_minute and not self.settings.requests_per_minute:
@@ -429,12 +429,12 @@ class Account:
         if limits.tokens_per_minute and not self.settings.tokens_per_minute:
             limiter.tokens.per_minute = limits.tokens_per_minute
         if rest := rest_after(limits):
-            self.rest(rest, "nothing left of its limit")
+            self.rest(rest, "its rate limit is used up")
 
     def failed(
         self, error: ProviderError, call: Call, address: tuple[int, str], asked_at: float, answered_before: int
     ) -> bool:
-        """What a failed attempt tells of the provider. True where it is down: then the call is not to blame."""
+        """Updates the account after a failed attempt. True if the provider is down, so the request is not to blame."""
         limiter, outage = self.limiter, self.outage
         if error.fault in (ErrorClass.RATE_LIMITED, ErrorClass.TRANSIENT):
             self.errors.note(error.kind, call.model, str(error))
@@ -458,23 +458,25 @@ class Account:
         return False
 
     def bounded(self, seconds: float) -> float:
-        """How long to wait before a retry: never longer than calls wait for a provider that is down. Time in which it
-        answered nothing but 429 is subtracted, so that the last try is made when the patience ends."""
+        """Limits the wait before a retry to the time that requests wait for a provider that is down. Time with only 429
+        responses is subtracted, so that the last attempt is made when the patience ends."""
         patience = self.outage.patience
         return min(seconds, max(0.0, patience - self.outage.refused_for)) if patience else seconds
 
     def rest(self, pause: float, cause: str) -> None:
-        """The provider wants nothing to leave for so long. A long rest is logged, with its end."""
+        """Sends nothing for the time that the provider asks for. A long pause is logged with its end."""
         seconds, now = self.bounded(pause), time.monotonic()
         self.limiter.rest(seconds)
         if seconds < LONG_REST or (self._long_rest is not None and self._long_rest.until > now + seconds - 1):
             return
         self._long_rest = Resting(cause, now, now + seconds, down=False)
-        shorter = f"; it is asked again after {span(seconds)} (outage_patience)" if seconds < pause else ""
-        self.outage.log("warning", f"{self.shown_name} wants {span(pause)} of rest ({cause}){shorter}. Its calls wait.")
+        shorter = f". The next attempt is after {span(seconds)} (outage_patience)" if seconds < pause else ""
+        self.outage.log(
+            "warning", f"{self.shown_name} asks for a pause of {span(pause)} ({cause}){shorter}. Its requests wait."
+        )
 
     def batch_failed(self, error: ProviderError, since: float, patience: float, pause: float) -> None:
-        """A request to the batch API failed and is repeated after `pause`, until `patience` is over, if that ends."""
+        """Records a failed request to the batch API, which is repeated after `pause`, until `patience` is over if it is finite."""
         self.errors.note(error.kind, f"{self.name} (batch API)", str(error))
         now, ends = time.monotonic(), math.isfinite(patience)
         until = max(now + pause, since + patience) if ends else now + pause
@@ -484,7 +486,7 @@ class Account:
         self._batch_rest = None
 
     def resting(self) -> Resting | None:
-        """Why nothing leaves just now, where that takes long."""
+        """Why no request is sent at the moment, if the pause is long."""
         rest, now = self._batch_rest or self._long_rest, time.monotonic()
         if self.outage.down or rest is None or rest.until <= now:
             if (down := self.outage.resting()) is not None:
@@ -504,7 +506,7 @@ class OpenAccounts:
         cluster: Cluster | None = None,
         await_stop: AwaitStop | None = None,
     ) -> None:
-        """`cluster`: who makes the live calls; None: this process itself. Nobody is waited for once `stopped` comes back."""
+        """`cluster`: workers for live requests; None: this process. Opening ends early when `await_stop` returns."""
         self._config = config
         self._cluster = cluster
         self._await_stop = await_stop
@@ -547,7 +549,7 @@ class OpenAccounts:
             await self.workers.close()
 
     def _fit_to_workers(self) -> None:
-        """Servers beside hands come and go with them."""
+        """Adjusts servers on worker nodes to the current workers."""
         for account in self.by_provider.values() if self.workers is not None else ():
             account.limiter.change(max_concurrent=account.provider.concurrency(account.settings.max_concurrent))
 
@@ -565,7 +567,7 @@ class OpenAccounts:
             if price is None and (self._config.service.budget_usd or self._config.budget_of(provider)):
                 raise UsageError(
                     f"budget_usd is set, but the price of {model} is not known, so the budget could not be "
-                    "kept. Remove the budget, choose a model whose price `tidepool models` shows, or declare it: "
+                    "kept. Remove the budget, choose a model whose price `tidepool models` shows, or set its price in "
                     f"[providers.{provider}] prices."
                 )
 

@@ -1,14 +1,14 @@
-"""The provider's side of a provider batch: created exactly once, followed until it ends, its results collected.
+"""The lifecycle of a provider batch: it is created exactly once, followed until it ends, and its results are collected.
 
-    intended ─► creating ─► created ─► results        each step committed before the next is taken
+    intended ─► creating ─► created ─► results        each step is committed before the next
 
-Creating is the only step that costs money, and it is never repeated blindly. After a crash, a timeout or a server error the provider's list
-is searched, several times over a while; where the provider lets us, what was uploaded is taken back first, so that a creation still on its
-way cannot succeed behind our back. Only then is it created anew. A batch API that does not recover within a while is left for live calls;
-where it never said that it took nothing, it is looked at once more before the run ends, and on a resume.
+Only creating costs money, so it is never repeated blindly. After a crash, a timeout or a server error, the provider's list is searched
+several times. If possible, the upload is deleted first, so that a creation in progress can no longer succeed. Only then is the batch
+created again. If a batch API does not recover within a while, requests are sent live. If it never rejected the batch, the list is searched
+once more before the run ends, and on a resume.
 
-Whatever a provider says of a batch afterwards, nothing that was paid for is given up lightly: unknown states are polled on, results that
-cannot be read whole are read a few times more, and what is missing then is asked for again.
+Nothing that was paid for is given up easily: batches with unknown states are polled further, and incomplete results are read a few times
+more. Requests that are still missing are sent again.
 """
 
 import asyncio
@@ -44,42 +44,42 @@ from tidepool.storage.states import ProviderBatchPhase
 T = TypeVar("T")
 
 GONE_POLLS = 12
-"""how often in a row a provider may not know a provider batch before it counts as gone"""
+"""polls in a row without the provider batch after which it counts as gone"""
 SEARCHES = 4
-"""how often a list is searched, a poll interval apart, before a provider batch counts as never created"""
+"""searches of a list, a poll interval apart, after which a provider batch counts as never created"""
 SOON = 3600.0
-"""seconds after which a creation that was cut off is no longer on its way: one look more is enough"""
+"""seconds after which an interrupted creation is no longer in progress, so that one more search is enough"""
 SHORT_WAIT = 1.0
 FIRST_WAIT = 1.0
 TICK = 5.0
-"""seconds between words about how long a provider batch has been waited for"""
+"""seconds between progress messages about a provider batch"""
 READS = 5
-"""how often results that are not whole are read"""
+"""attempts to read incomplete results"""
 UNCLEAR_SECONDS = 26 * 3600.0
-"""a provider batch ends within a day: after this one whose state means nothing has taken too long"""
+"""a provider batch ends within a day; after this time, one with an unknown state has taken too long"""
 LAST_LOOK_SECONDS = 10.0
-"""how long a finished study waits for a provider batch that nobody needs any more"""
+"""how long a finished study waits for a provider batch that is no longer needed"""
 GIVE_UP_SECONDS = 30.0
-"""how long one that was given up may take to end, so that what it finished can be fetched"""
+"""how long a batch that was given up may take to end, so that its results can be fetched"""
 CANCEL_SECONDS = 600.0
-"""the longest that a provider batch cancelled for taking too long may take to end"""
+"""maximum time for a provider batch to end after it was cancelled for taking too long"""
 Overdue = Callable[[ProviderBatch], None]
 _HEALING = (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a provider batch ended: with results, turned down as a whole, or lost."""
+    """How a provider batch ended: with results, rejected as a whole, or lost."""
 
     results: dict[str, ProviderBatchResult] | None = None
     unread: bool = False
-    """the results could be read in part only"""
+    """the results were only partly readable"""
     refusal: BatchRefused | None = None
     lost: str | None = None
 
 
 class BatchLifecycle:
-    """Deals with one account's batch API."""
+    """Uses one account's batch API."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class BatchLifecycle:
     # -- creating ----------------------------------------------------------------------------------------
 
     async def place(self, job: ProviderBatch) -> None:
-        """From intent to creation. Raises BatchRefused."""
+        """Creates a provider batch. Raises BatchRefused."""
         async with self._one_at_a_time:
             await self._wait_where_closing()
             await self._intend(job)
@@ -116,8 +116,8 @@ class BatchLifecycle:
                 if await self._created(job, calls, since):
                     self._changed(job, ProviderBatchPhase.CREATED)
                     return
-        # What was taken back can no longer be made; where nothing could be, the list is all there is to go by.
-        reason = f"it did not say whether it took it, {tries} times over, and does not show it"
+        # A batch whose upload was deleted can no longer be created. Without an upload, only the list can tell.
+        reason = f"it did not confirm the batch in {tries} attempts, and does not list it"
         raise BatchRefused(reason, doubtful=not job.withdrawn)
 
     async def _intend(self, job: ProviderBatch) -> None:
@@ -135,7 +135,7 @@ class BatchLifecycle:
         await self._context.ledger.writer.committed(durable=True)
 
     async def _created(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> bool:
-        """False: it is as good as certain that nothing was created."""
+        """False: it is practically certain that nothing was created."""
         await self._wait_where_closing()
         try:
             job.remote_id = await self._retry_refused(lambda: self._create(job, calls), since)
@@ -143,16 +143,18 @@ class BatchLifecycle:
         except CreationUnclear as unclear:
             self._context.log(
                 "warning",
-                f"Creating a provider batch at {job.provider} was cut off ({unclear}): it may exist, so its list is searched.",
+                f"Creating a provider batch at {job.provider} was interrupted ({unclear}). It may exist, so its list is searched.",
             )
             if not await self._searched(job):
                 self._context.log("info", f"{job.provider} has no such batch.")
                 return False
-        self._context.log("info", f"Sent {len(calls):,} calls to {job.provider} as the provider batch {job.remote_id}.")
+        self._context.log(
+            "info", f"Sent {len(calls):,} requests to {job.provider} as the provider batch {job.remote_id}."
+        )
         return True
 
     async def _create(self, job: ProviderBatch, calls: list[BatchedCall]) -> str:
-        """A stop waits for the request, and for the row that remembers its answer."""
+        """Creates the batch. A stop waits for the request, and for the row with its response."""
         creation = asyncio.ensure_future(self._create_and_record(job, calls))
         self._creations.add(creation)
         creation.add_done_callback(self._creations.discard)
@@ -165,8 +167,8 @@ class BatchLifecycle:
         return remote_id
 
     async def _retry_refused(self, request: Callable[[], Awaitable[T]], since: float) -> T:
-        """Repeats what was certainly not taken for as long as an outage is waited for, counted from `since`; without
-        `outage_patience`, as often as a call is retried."""
+        """Repeats a request that certainly had no effect, for as long as an outage is waited for, counted from `since`. Without
+        `outage_patience`, repeats it as often as a request is retried."""
         attempt, patience = 0, self.patience
 
         def pause_after(error: ProviderError) -> float | None:
@@ -195,10 +197,10 @@ class BatchLifecycle:
         """Seconds that double with each failure."""
         return self.account.provider.backoff * 2.0 ** min(failures, 10)
 
-    # -- after a crash or a cut --------------------------------------------------------------------------
+    # -- after a crash or an interruption --------------------------------------------------------------------------
 
     async def recover(self, job: ProviderBatch) -> bool:
-        """After a restart: finds the batch whose creation may have been asked for. False: it was never created."""
+        """After a restart: finds a batch whose creation may have been requested. False: it was never created."""
         async with self._one_at_a_time:
             try:
                 return await self._find_again(job, math.inf)
@@ -209,20 +211,20 @@ class BatchLifecycle:
                 return False
 
     async def _searched(self, job: ProviderBatch) -> bool:
-        """After a creation that was cut off. A list that cannot be searched leaves a doubt."""
+        """Searches after an interrupted creation. If the list cannot be searched, the batch may exist."""
         try:
             return await self._find_again(job, self.patience)
         except (ProviderError, ProviderBatchGone) as error:
             self._log_unsearchable(job, error)
             raise BatchRefused(
-                f"it may have taken it, and its list cannot be searched: {error}", doubtful=True
+                f"it may have created the batch, and its list cannot be searched: {error}", doubtful=True
             ) from None
 
     def _log_unsearchable(self, job: ProviderBatch, error: Exception) -> None:
         self._context.log("warning", f"The list of provider batches at {job.provider} cannot be searched ({error}).")
 
     async def _find_again(self, job: ProviderBatch, longest: float) -> bool:
-        """In doubt: look, make sure that nothing more can come, wait, and look again."""
+        """Searches, makes sure that no creation can still succeed, waits, and searches again."""
         interval = self.account.settings.poll_interval
         attempts, pause = (SEARCHES, interval) if job.age < SOON else (2, min(interval, SHORT_WAIT))
         for attempt in range(attempts):
@@ -241,14 +243,14 @@ class BatchLifecycle:
         return False
 
     async def find_once(self, job: ProviderBatch) -> str | None:
-        """One search of the provider's list."""
+        """Searches the provider's list once."""
         excluded = (self._records.remote_ids() | self._foreign_ids) - {job.remote_id or ""}
         return await self.api.find(job.ticket, excluded)
 
     # -- stopping ----------------------------------------------------------------------------------------
 
     async def finish_creations(self, seconds: float) -> None:
-        """A creation in flight is finished, and its answer remembered, before a stop."""
+        """Before a stop: finishes a creation in flight and stores its response."""
         if self._creations:
             done, late = await asyncio.wait(self._creations, timeout=seconds)
             for creation in late:
@@ -259,11 +261,11 @@ class BatchLifecycle:
         if self._context.run.closing:
             await wait_forever()
 
-    # -- looking -----------------------------------------------------------------------------------------
+    # -- polling -----------------------------------------------------------------------------------------
 
     @property
     def patience(self) -> float:
-        """Seconds for which a provider that answers with nothing but faults is waited for."""
+        """Seconds to wait for a provider that answers only with errors."""
         return self.account.settings.outage_patience
 
     async def _poll_until_seen(
@@ -273,9 +275,9 @@ class BatchLifecycle:
         longest: float = math.inf,
         meanwhile: Callable[[], Awaitable[None]] | None = None,
     ) -> T:
-        """Raises ProviderBatchGone where there is nothing for long, and ProviderError where a fault does not heal, or
-        where the provider answered with faults alone for `longest`. Nothing is known of one that does not answer at
-        all, so that is waited for without an end."""
+        """Polls until the provider answers. Raises ProviderBatchGone if the batch is missing for long, and ProviderError if
+        an error is permanent, or if the provider answered only with errors for `longest`. A provider that does not answer at
+        all may still have the batch, so that has no time limit."""
         unseen, troubled, since = 0, 0, time.monotonic()
 
         def pause_after(error: Exception) -> float | None:
@@ -311,7 +313,7 @@ class BatchLifecycle:
     # -- following ---------------------------------------------------------------------------------------
 
     async def follow(self, job: ProviderBatch, overdue: Overdue) -> Ending:
-        """Until the provider is done; `overdue` is called once where it takes too long and cannot be cancelled."""
+        """Follows the batch until the provider is done. Calls `overdue` once if it takes too long and cannot be cancelled."""
         while True:
             try:
                 state = await self._until_ended(job, overdue)
@@ -323,7 +325,9 @@ class BatchLifecycle:
             if not job.unsure or not collection.is_foreign:
                 return Ending(collection.by_key, collection.unread or collection.has_strayed)
             self._foreign_ids.add(job.remote_id or "")
-            self._context.log("info", f"The provider batch {job.remote_id} is somebody else's: the search goes on.")
+            self._context.log(
+                "info", f"The provider batch {job.remote_id} belongs to another study. The search continues."
+            )
             if not await self.recover(job):
                 return Ending(lost="it was never created")
 
@@ -353,8 +357,8 @@ class BatchLifecycle:
     def _log_unclear(self, job: ProviderBatch, label: str) -> None:
         self._context.log(
             "warning",
-            f"What {job.provider} says of the provider batch {job.remote_id} means nothing to Tidepool ({label!r}): it is "
-            f"looked at on. `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}` gives it up.",
+            f"{job.provider} reports an unknown state of the provider batch {job.remote_id} ({label!r}). It is "
+            f"polled further. To give it up, run `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}`.",
         )
 
     async def _wait(self, job: ProviderBatch, label: str, seconds: float) -> None:
@@ -365,8 +369,8 @@ class BatchLifecycle:
                 self._changed(job, label)
 
     async def _hurry(self, job: ProviderBatch, overdue: Overdue, longest: float = 0.0) -> None:
-        """Longer than `rescue_after`: it is cancelled, so that what it did not finish can go live and is not paid
-        twice. Where even that takes too long, its calls go live all the same."""
+        """Cancels a batch that takes longer than `rescue_after`, so that its open requests can be sent live without paying
+        twice. If even cancelling takes too long, they are sent live anyway."""
         after = self.account.settings.rescue_after or longest
         if not after or job.age < after:
             return
@@ -374,8 +378,8 @@ class BatchLifecycle:
             job.cancelled_at = time.monotonic()
             self._context.log(
                 "warning",
-                f"A provider batch at {job.provider} takes longer than {after:g} s: it is cancelled, and what it did "
-                "not finish goes live.",
+                f"A provider batch at {job.provider} takes longer than {after:g} s. It is cancelled, and its open "
+                "requests are sent live.",
             )
             if not await self.cancel(job):
                 job.cancelled_at = -math.inf
@@ -383,22 +387,22 @@ class BatchLifecycle:
             overdue(job)
 
     def _ending_of_unknown(self, job: ProviderBatch, reason: str) -> Ending:
-        """Results are kept for about a month. Before that, one that was never seen by this run means another account,
-        not a loss."""
+        """Providers keep results for about a month. If a younger batch was never seen by this run, the account is another one,
+        and the batch is not lost."""
         if job.known:
-            return Ending(lost=f"{job.provider} knows it no longer ({reason})")
+            return Ending(lost=f"{job.provider} no longer knows it ({reason})")
         if job.age > RETENTION_SECONDS:
-            return Ending(lost=f"{job.provider} keeps it no longer ({reason})")
+            return Ending(lost=f"{job.provider} no longer keeps it ({reason})")
         raise RunError(
-            f"{job.provider} does not know the provider batch {job.remote_id} of this study ({reason}). Its calls are "
-            "paid for, so they are not bought again. Set the key of the account that bought them, then resume; or buy "
-            f"them anew: `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}`."
+            f"{job.provider} does not know the provider batch {job.remote_id} of this study ({reason}). Its requests are "
+            "paid for, so they are not bought again. Set the key of the account that bought them, then resume. Or buy "
+            f"them again: `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}`."
         )
 
     # -- collecting --------------------------------------------------------------------------------------
 
     async def _collected(self, job: ProviderBatch) -> ResultCollection:
-        """All results that can be read: re-reads are bounded, for a file that is broken stays so."""
+        """All readable results. The number of attempts is limited, since a broken file stays broken."""
         collection, reads = ResultCollection(job.ticket), 0
 
         def pause_after(error: Exception) -> float | None:
@@ -416,12 +420,12 @@ class BatchLifecycle:
                 collection.unread = True
                 self._log_missing(job, collection, str(error))
         if collection.foreign and not collection.is_foreign:
-            words = f"{collection.foreign:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
+            words = f"{collection.foreign:,} results of the provider batch {job.remote_id} belong to none of its requests. They are ignored."
             self._context.log("warning", words)
         return collection
 
     async def _read_where_reached(self, job: ProviderBatch, found: ResultCollection) -> None:
-        """A provider that shows the batch and breaks off its results is not down: that is not waited for without an end."""
+        """Reads results. If the provider shows the batch but interrupts its results, it is not down, so the wait is limited."""
         assert job.remote_id is not None
         try:
             await self._read(job, found)
@@ -440,8 +444,8 @@ class BatchLifecycle:
     def _log_missing(self, job: ProviderBatch, found: ResultCollection, reason: str) -> None:
         self._context.log(
             "warning",
-            f"The results of the provider batch {job.remote_id} at {job.provider} cannot be read whole ({reason}): "
-            f"{len(found.by_key):,} of {job.ticket.count:,} calls have one.",
+            f"The results of the provider batch {job.remote_id} at {job.provider} are incomplete ({reason}): "
+            f"{len(found.by_key):,} of {job.ticket.count:,} requests have one.",
         )
 
     # -- ending ------------------------------------------------------------------------------------------
@@ -454,17 +458,17 @@ class BatchLifecycle:
         except ProviderError as error:
             self._context.log("warning", f"The provider batch {job.remote_id} could not be cancelled: {error}")
             return False
-        self._context.log("info", f"Cancelled the provider batch {job.remote_id}; what it finished is kept.")
+        self._context.log("info", f"Cancelled the provider batch {job.remote_id}. Its finished results are kept.")
         return True
 
     async def wind_up(self, job: ProviderBatch, patience: float = 0.0) -> dict[str, ProviderBatchResult] | None:
-        """Nobody wants to wait for it any more: it is cancelled where it still runs, given `patience` to end, and what it
-        finished is fetched. None: it did not end, or was never there."""
+        """Ends a batch that is no longer waited for: cancels it if it still runs, gives it `patience` to end, and fetches its
+        results. None: it did not end, or never existed."""
         collection = ResultCollection(job.ticket)
         try:
             async with asyncio.timeout(LAST_LOOK_SECONDS + patience):
-                if job.remote_id is None:  # its looks alone do not tell whose it is: it is read, and not cancelled
-                    job.known = True  # as long as no search has shown that there is none
+                if job.remote_id is None:  # the list does not prove whose batch it is, so it is read and not cancelled
+                    job.known = True  # until a search shows that it does not exist
                     job.remote_id = await self.find_once(job)
                     job.known = job.remote_id is not None
                     ended = job.remote_id is not None and (await self.api.poll(job.remote_id)).ended
@@ -474,7 +478,7 @@ class BatchLifecycle:
                     return None
                 await self._read(job, collection)
         except (TimeoutError, ProviderError, ProviderBatchGone, ResultsIncomplete) as error:
-            text = f"What the provider batch {job.remote_id or job.id} had finished is not known whole: {error or 'no answer'}"
+            text = f"The finished results of the provider batch {job.remote_id or job.id} are only partly known: {error or 'no answer'}"
             self._context.log("warning", text)
             return collection.by_key or None
         return collection.by_key

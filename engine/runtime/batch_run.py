@@ -1,11 +1,11 @@
-"""The one verb, `ask`, and the units whose stories use it.
+"""`ask`, the central function of a run, and the units whose coroutines use it.
 
-    ask ─► ledger: answered already? ─► at a provider already? ─► cache ─► live, or gathered into a wave
-                                                                                │
-    story goes on ◄── committed to the ledger ◄─────────────────────────────────┘
+    ask ─► answered in the ledger? ─► at a provider? ─► in the cache? ─► send live, or gather into a wave
+                                                                               │
+    coroutine continues ◄── commit to the ledger ◄─────────────────────────────┘
 
-A reply is committed under its address before its story sees it, so a resumed run replays the same coroutines: what
-was answered comes back at once, and the rest goes on.
+A reply is committed under its address before the coroutine sees it. So a resumed run replays the same coroutines: stored
+answers return at once, and the run continues after them.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ from tidepool.storage.states import FinishReason, Source, unit_id
 T = TypeVar("T")
 
 CHUNK = 1_000
-"""units taken up together: their part of the ledger is read at once"""
+"""units that start together, so that their part of the ledger is read at once"""
 
 _FINISH = {reason.value: reason for reason in FinishReason}
 
@@ -66,9 +66,9 @@ class BatchRun:
         self.log = context.log
         self.resumed = False
         self.reason: str | None = None
-        """why the study ended, where it has a stop rule of its own"""
+        """why the study ended, if it has its own early-stop rule"""
         self.gate: Gate | None = None
-        """how far units may be begun, where the batch stops when it is sure"""
+        """decides which units may start, if the batch has a [stop] rule"""
         self._performance = PerformanceLog(context)
         self._wave_log = WaveLog(context, expected)
         self._waves_started = self._wave_log.started
@@ -76,7 +76,7 @@ class BatchRun:
         self.scheduler = scheduler
         scheduler.join(context.ledger.batch_number, self._recorder)
         self._first_id = unit_id(context.ledger.batch_number, 0)
-        # Bound once: these are looked up some ten thousand times a second.
+        # Bound once, since they are looked up some ten thousand times per second.
         self._ask: Ask = self.ask if context.run.in_flight_requests is None else self._ask_deduplicated
         self._enter = self._recorder.enter
         self._replay = self._recorder.replay
@@ -89,11 +89,11 @@ class BatchRun:
 
     @property
     def study(self) -> Unit:
-        """The study itself as unit 0: for calls that belong to no unit."""
+        """The study itself as unit 0, for calls that belong to no unit."""
         return self._study
 
     def resume(self) -> None:
-        """Goes on where another run of the batch stopped: with what the study itself (unit 0) was answered before."""
+        """Resumes the batch: loads the answers of the study itself (unit 0)."""
         self._study = Unit(self.context, self._ask, 0, self.ledger.recall(0, 0).get(0))
         self.resumed = True
 
@@ -102,8 +102,8 @@ class BatchRun:
         self.context.emit(UnitsExpected(total))
 
     async def units(self, plans: Iterable[UnitPlan]) -> None:
-        """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
-        earlier ones (`result`), never the other way round."""
+        """Runs units in the order that the service defines: all together, a number at a time, or in groups. Later units may
+        wait for earlier ones (`result`), but never the reverse."""
         if self.gate is not None:
             await self._through(self.gate, iter(plans))
             return
@@ -120,30 +120,30 @@ class BatchRun:
                 await self.tasks.all(self._lane(shared) for _ in range(at_once or 1))
 
     async def result(self, sequence_number: int) -> UnitResult:
-        """The end of a unit that was planned as `awaited`. Whoever reads a failure makes it final: a resume will not reopen it."""
+        """The result of a unit planned as `awaited`. Reading a failure makes it final, so a resume will not reopen the unit."""
         result = await self._results[sequence_number].wait()
         if result.error is not None:
             self.ledger.seal(sequence_number)
         return result
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
-        """Fan-out inside a story. Use this instead of asyncio.gather, so that waves stay exact."""
+        """Fan-out inside a unit. Use this instead of asyncio.gather, so that waves stay exact."""
         return await self.tasks.all(stories)
 
     async def lanes(self, stories: Iterable[Awaitable[T]], at_once: int) -> list[T]:
-        """Fan-out with at most so many stories begun and not ended. Use this instead of a semaphore."""
+        """Fan-out with at most `at_once` coroutines in progress. Use this instead of a semaphore."""
         return await self.tasks.lanes(stories, at_once)
 
     def open_unit(self, number: int, **about: Any) -> Unit:
-        """A unit that the study leads by itself, side by side with others, until it closes it; `about` is what the
-        file says of it (see `UnitPlan`)."""
+        """Opens a unit that the study runs itself, next to others, until it closes it; `about` has the columns of
+        its row (see `UnitPlan`)."""
         remembered = self.ledger.recall(number, number).get(number) if self.resumed else None
         if remembered is None:
             self.ledger.start_unit(number, **about)
         return Unit(self.context, self._ask, number, remembered)
 
     def close_unit(self, unit: Unit, error: str | None = None, details: str | None = None) -> None:
-        """The end of such a unit. The study has read it, so a failure is final: a resume will not reopen it."""
+        """Ends such a unit. The study has read it, so a failure is final: a resume will not reopen it."""
         if not unit.settled:
             self.ledger.end_unit(unit.number, error, details)
             if error is not None:
@@ -151,18 +151,18 @@ class BatchRun:
         self.context.emit(UnitEnded(unit.number, error))
 
     def expect_wave(self, wave: int, calls: Mapping[str, int]) -> None:
-        """How many calls of each model the wave will hold, where a study knows better than its plan."""
+        """Sets the number of calls of each model in a wave, if a study knows it better than its plan."""
         self._expected.announce(wave, calls)
 
     def gathers(self, provider: str, calls: int) -> bool:
-        """Whether a wave of so many calls of this provider waits to leave together through its batch API."""
+        """Whether a wave with this number of calls waits to be sent through the provider's batch API."""
         account = self._accounts[provider]
         enough = calls >= batch_from(self.config.service, provider, account.settings)
         return self._batched and account.provider.batches is not None and enough
 
     def give(self, unit: Unit, call: Call, answer: Answer) -> Reply:
-        """An answer that nobody is asked for, kept under the call's address like any other. It costs nothing and counts as
-        no call; its key is of its own, so that it never serves as cache."""
+        """Stores an answer without a request under the call's address. It costs nothing and does not count as a call. Its
+        key is unique, so that it never serves as cache."""
         unit.claim_step(call.step)
         keyed_call = call._replace(messages=(*call.messages, Message("given", answer.text)))
         key = keyed_call.key(seed_of(self.seed, unit.number, call.step))
@@ -173,17 +173,17 @@ class BatchRun:
         return self._recorder.give(PendingCall(self._first_id | unit.number, call, key, 0, 0.0), answer)
 
     def log_end(self) -> None:
-        """The last lines of this run of the batch."""
+        """Logs the last lines of this run of the batch."""
         self._wave_log.close()
         self._performance.write("the run")
 
     # -- units -------------------------------------------------------------------------------------------
 
     async def _together(self, plans: Iterable[UnitPlan]) -> None:
-        """Each as soon as there is room for it in memory, until the last has ended."""
+        """Starts each unit as soon as there is memory for it, and waits until the last has ended."""
         context, tasks, window = self.context, self.tasks, self.context.window
         all_ended: Latch[None] = Latch(tasks)
-        left = 1  # units that have not ended, and one until all are begun
+        left = 1  # units that have not ended, plus one until all have started
 
         def one_ended(task: "asyncio.Task[None]") -> None:
             nonlocal left
@@ -215,7 +215,7 @@ class BatchRun:
                 raise
 
     async def _through(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
-        """As far as a stop rule lets them: group after group, or in a window that moves on with its looks."""
+        """Starts units as far as an early-stop rule allows: in groups, or in a moving window."""
         if gate.grouped:
             while group := list(islice(plans, gate.next_group())):
                 await self._together(group)
@@ -228,7 +228,7 @@ class BatchRun:
             self.expect_units(gate.begun)
 
     async def _gated_lane(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
-        """A plan is made when its unit may begin, not before: making it may write what its round is."""
+        """Plans a unit only when it may start, since planning may write its round."""
         while await gate.may_begin():
             for plan, remembered in self._remembered(islice(plans, 1)):
                 await self._lane(iter([(plan, remembered)]))
@@ -257,7 +257,7 @@ class BatchRun:
                 details=plan.details,
             )
         story, awaited = plan.story(unit), plan.awaited
-        del plan  # a hundred thousand units may wait here: only what is still needed waits with them
+        del plan  # a hundred thousand units may wait here, so free what is not needed
         try:
             result = UnitResult(value=await story)
         except CallFailed as error:
@@ -295,7 +295,7 @@ class BatchRun:
                 if (answered := await pending.future) is not None:
                     return answered
             except BaseException:
-                del pending  # whose future holds the error, which holds this frame: a circle
+                del pending  # its future holds the error, which holds this frame: a reference cycle
                 raise
         else:
             pending = PendingCall(identity, call, key, seed, asked_at)
@@ -303,12 +303,12 @@ class BatchRun:
         if context.listener is not None:
             await self.ledger.writer.committed()
             return self._recorder.announce(pending, reply)
-        del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
+        del call, pending, account, row  # a hundred thousand coroutines may wait here, so free the request
         await self.ledger.writer.committed()
         return reply
 
     async def _ask_deduplicated(self, unit: Unit, call: Call) -> Reply:
-        """The same in a study of several batches: what another of them is asking just now is not bought twice."""
+        """Asks in a study of several batches. A request that another batch is sending at the moment is not bought twice."""
         in_flight = self.context.run.in_flight_requests
         if in_flight is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
             return await self.ask(unit, call)
@@ -320,14 +320,14 @@ class BatchRun:
             in_flight.done(key)
 
     def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
-        """It waits for its wave, which is expected to be worth a provider batch."""
+        """Whether the call waits for its wave, which is expected to be large enough for a provider batch."""
         if call.operation != "chat" or not self.scheduler.gathers_for(account):
             return False
         least = batch_from(self.config.service, account.name, account.settings)
         return not least or round(self._expected.size(account.name, call.wave, unit.together)) >= least
 
     async def _purchase(self, pending: PendingCall) -> tuple[Answer, float, int]:
-        """The answer of the provider, its seconds, and how many attempts it took."""
+        """The provider's answer, its seconds, and the number of attempts."""
         account = self._accounts[pending.call.provider]
         live = LiveCall(account, pending, self._recorder)
         try:
@@ -346,7 +346,7 @@ class BatchRun:
         return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts
 
     def _cached(self, key: bytes) -> sqlite3.Row | None:
-        """Where replies are run as code, only one that this user received: anybody can have written the file."""
+        """A cached row. If replies run as code, only rows that this user received count, since the file may be untrusted."""
         seals = self.context.run.seals
         return self.ledger.cached(
             key, None if seals is None else lambda row: seals.admits(key, row["text"], row["seal"])

@@ -1,9 +1,9 @@
-"""What all parts of a running batch share: counted tasks, the window of units in memory, ledger, accounts, budget and log.
+"""The shared parts of a running batch: counted tasks, the window of units in memory, ledger, accounts, budget and log.
 
-A task is one line of execution of a study: its main coroutine, a unit, a branch of a fan-out. It is busy while it computes, talks to a
-provider or waits for a commit; it is parked while it waits for other tasks or for a wave to leave. A parked task counts as busy again at the
-moment it is released, not when it wakes up, so the count never passes through a false zero and no timer is needed. Two things make tasks
-wait that are counted the same way: a request that another batch of the study is asking already, and the window of units in memory."""
+A task is one line of execution of a study: its main coroutine, a unit, or a branch of a fan-out. It is busy while it computes, waits for a
+provider or for a commit. It is parked while it waits for other tasks or for a wave. A parked task counts as busy again when it is released,
+not when it wakes up. So the count never reaches a false zero, and no timer is needed. Two more waits are counted the same way: for a
+request that another batch of the study is sending, and for the window of units in memory."""
 
 import asyncio
 from collections import deque
@@ -35,19 +35,19 @@ class Tasks:
     def __init__(self) -> None:
         self.busy = 0
         self.on_idle: Callable[[], None] = lambda: None
-        """called whenever no task can go on by itself"""
+        """called whenever no task can continue by itself"""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._plainly = self.ending(lambda task: None)
 
     def park(self) -> "asyncio.Future[Any]":
-        """Takes the running task out of the count; await the future, which `release` completes."""
+        """Takes the running task out of the count. Await the future, which `release` completes."""
         future = asyncio.get_running_loop().create_future()
         self.busy -= 1
         self.check_idle()
         return future
 
     def check_idle(self) -> None:
-        """Calls `on_idle` where no task can go on by itself."""
+        """Calls `on_idle` if no task can continue by itself."""
         if not self.busy:
             self.on_idle()
 
@@ -61,7 +61,7 @@ class Tasks:
                 future.set_result(outcome)
 
     def spawn(self, story: Awaitable[T], ending: "Ending | None" = None) -> "asyncio.Task[T]":
-        """A new busy task; those of a group share one `ending`."""
+        """Starts a busy task; the tasks of a group share one `ending`."""
         self.busy += 1
         task: asyncio.Task[T] = asyncio.ensure_future(story)
         self._tasks.add(task)
@@ -69,7 +69,7 @@ class Tasks:
         return task
 
     def ending(self, then: "Ending") -> "Ending":
-        """What happens at the end of each task that is spawned with it: `then`, while the task still counts."""
+        """A callback for the end of tasks: calls `then` while the task still counts."""
 
         def ended(task: "asyncio.Task[Any]") -> None:
             self._tasks.discard(task)
@@ -80,7 +80,7 @@ class Tasks:
         return ended
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
-        """Like gather: all stories as tasks of their own; the first error is raised after all have ended."""
+        """Like gather: runs each coroutine as a task, and raises the first error after all have ended."""
         tasks: list[asyncio.Task[T]] = []
         latch: Latch[None] = Latch(self)
         left = 1
@@ -104,8 +104,8 @@ class Tasks:
         return [task.result() for task in tasks]
 
     async def lanes(self, stories: Iterable[Awaitable[T]], at_once: int) -> list[T]:
-        """Like `all`, with at most `at_once` stories begun and not ended: each is taken when a lane is free. Lanes
-        need no semaphore, so nobody waits uncounted."""
+        """Like `all`, with at most `at_once` coroutines in progress. Each starts when a lane is free. Lanes need no
+        semaphore, so no task waits uncounted."""
         shared = enumerate(stories)
         results: dict[int, T] = {}
 
@@ -117,7 +117,7 @@ class Tasks:
         return [results[place] for place in sorted(results)]
 
     async def cancel(self) -> None:
-        """Ends every task; used when a run stops."""
+        """Cancels every task when a run stops."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -125,7 +125,7 @@ class Tasks:
 
 
 class Latch(Generic[T]):
-    """A value that comes once; tasks that wait for it are parked."""
+    """A value that is set once; tasks that wait for it are parked."""
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
@@ -151,17 +151,17 @@ class Latch(Generic[T]):
 
 
 async def wait_forever() -> None:
-    """Where a task waits when the run is about to end: until it is cancelled."""
+    """Waits until it is cancelled, when the run is about to end."""
     await asyncio.get_running_loop().create_future()
 
 
 class InFlightRequests:
     def __init__(self) -> None:
         self._waiting: dict[bytes, deque[tuple[Tasks, asyncio.Future[None]]] | None] = {}
-        """who waits, by what is asked just now; None: nobody"""
+        """waiting tasks, by the request that is being sent; None: no task waits"""
 
     async def turn(self, key: bytes, tasks: Tasks) -> None:
-        """Returns when nobody else asks this just now; `done` gives the turn to the next."""
+        """Returns when no other task sends this request; `done` wakes the next one."""
         if key not in self._waiting:
             self._waiting[key] = None
             return
@@ -181,17 +181,17 @@ class InFlightRequests:
 
 
 NARROWEST, EACH, WIDEST = 50, 10, 10_000
-"""stories begun and not ended where calls are live: ten for each call that may be in flight, so that none is idle towards the
-end. More than needed would be slower, since they leave the processor's cache between two turns; and nothing would come to
-its end, to be seen, before all are near theirs."""
+"""units in progress with live calls: ten for each call that may be in flight, so that none is idle near the end. More
+would be slower, since they would leave the processor's cache between two steps, and no unit would finish before most
+are nearly done"""
 MOST_IN_MEMORY = 50_000
-"""stories begun and not ended where calls are gathered: a wave is no larger"""
+"""maximum units in progress with gathered calls, and so the largest wave"""
 FREED = 10
-"""those who wait go on when one part in so many is free: not one by one"""
+"""waiting units continue when one part in this many is free, not one by one"""
 
 
 class UnitWindow:
-    """The stories in memory of all batches that share it."""
+    """The units in memory, for all batches that share this window."""
 
     def __init__(self) -> None:
         self.concurrency: Callable[[], int] = lambda: 0
@@ -203,21 +203,21 @@ class UnitWindow:
 
     @property
     def most(self) -> int:
-        """Stories that may be in memory."""
+        """Maximum number of units in memory."""
         if self.gathers:
             return MOST_IN_MEMORY
         at_once = self.concurrency()
         return max(NARROWEST, min(EACH * at_once, WIDEST), 2 * at_once)
 
     async def wait(self, tasks: Tasks) -> None:
-        """Until one more story may be begun."""
+        """Waits until one more unit may start."""
         while self.stories >= self.most:
             future: asyncio.Future[None] = tasks.park()
             self._waiting.append((tasks, future))
             await future
 
     def left(self) -> None:
-        """A story is in memory no longer."""
+        """Records that a unit left the memory."""
         self.stories -= 1
         if self._waiting and self.stories <= self.most - max(1, self.most // FREED):
             waiting, self._waiting = self._waiting, []
@@ -229,39 +229,39 @@ class UnitWindow:
 
 
 class SharedRun:
-    """What batches that run together have in common: who can still go on, and what stops them all.
+    """The shared state of batches that run together: which tasks can continue, and what stops all of them.
 
-    A batch that runs alone has one of its own; those of a study of several cells share it.
+    A batch that runs alone has its own; the cells of a study share one.
     """
 
     def __init__(self, run_id: str, *, several: bool = False) -> None:
         self.run_id = run_id
-        """the study's id, or the batch's own: what its provider batches are named after"""
+        """the study's id, or the batch's own; provider batches are named after it"""
         self.tasks = Tasks()
         self.all_tasks = {self.tasks}
-        """those and the ones of batches whose calls wait for no wave"""
+        """these tasks and those of batches whose calls wait for no wave"""
         self.closing = False
-        """no new calls leave"""
+        """no new calls are sent"""
         self.paused = False
         self.finished = False
-        """all that can wait for a wave has come to its end"""
+        """all tasks that can wait for a wave have ended"""
         self.give_up: Callable[[str], None] = lambda order_id: None
-        """lets go of a provider batch that somebody does not want to wait for any more: the scheduler's"""
+        """gives up a provider batch; set by the scheduler"""
         self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
-        """what stops the whole run"""
+        """the error that stops the whole run"""
         self.ledgers: dict[int, Ledger] = {}
         """of the batches, by their numbers"""
         self.in_flight_requests = InFlightRequests() if several else None
         self.seals: ReplySeals | None = None
-        """of a run that executes code: which replies may be run"""
+        """for a run that executes code: which replies may run"""
         self.window = UnitWindow()
-        """for the stories of those whose calls may wait for a wave"""
+        """for units whose calls may wait for a wave"""
         self.live_window = UnitWindow()
-        """for those of the others"""
+        """for all other units"""
 
 
 class RunContext:
-    """One run of one batch, as its parts share it."""
+    """One run of one batch, shared by its parts."""
 
     def __init__(
         self,
@@ -276,7 +276,7 @@ class RunContext:
         tasks: Tasks | None = None,
         asks: Collection[str] = (),
     ) -> None:
-        """`asks`: the providers of this batch's models, of all whose accounts the run has."""
+        """`asks`: the providers of this batch's models; the run has the accounts of all batches."""
         self.asks = asks
         self.run = run
         self.run.ledgers[ledger.batch_number] = ledger
@@ -288,12 +288,12 @@ class RunContext:
         self.budget = budget
         self.listener = listener
         self.tasks = tasks or self.run.tasks
-        """its own ones where none of its calls waits for a wave: then no wave of another batch waits for it"""
+        """its own tasks if none of its calls waits for a wave, so that no wave of another batch waits for it"""
         self.run.all_tasks.add(self.tasks)
         self.window = self.run.window if self.tasks is self.run.tasks else self.run.live_window
 
     def ledger_of(self, unit_id: int) -> Ledger:
-        """Of the batch that the unit belongs to; the own one where that batch has ended."""
+        """The ledger of the batch that the unit belongs to; this batch's own if that batch has ended."""
         return self.run.ledgers.get(batch_number_of(unit_id), self.ledger)
 
     def log(self, level: str, message: str) -> None:
@@ -306,17 +306,17 @@ class RunContext:
             self.listener(event)
 
     def fail(self, error: BaseException) -> None:
-        """Stops the run for a fault that is not one call's."""
+        """Stops the run for an error that does not belong to one call."""
         if not self.run.fault.done():
             self.run.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(self.ledger, error))
 
     def fail_if_raised(self, task: "asyncio.Task[Any]") -> None:
-        """Stops the run where a task that nobody awaits raised an error."""
+        """Stops the run if a task that is not awaited raised an error."""
         if not task.cancelled() and (error := task.exception()):
             self.fail(error)
 
     def pause(self, paused: bool) -> None:
-        """Holds back new calls, live and gathered, or lets them go on."""
+        """Pauses or continues sending new calls, live and gathered."""
         self.run.paused = paused
         for account in self.accounts.values():
             account.limiter.pause(paused)

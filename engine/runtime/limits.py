@@ -1,14 +1,14 @@
-"""How many calls of one provider account may be in flight, and how fast they may leave.
+"""Limits the requests in flight and the request rate of one provider account.
 
-Concurrency adapts below its ceiling: a 429 cuts it once per round trip, a server fault pauses its growth, success
-lets it grow. A server of one's own says nothing: it queues what is too much, until calls time out. So timeouts cut too,
-and the number at which they came is remembered: it is tried again only after a long calm.
-Requests and tokens per minute are paced evenly rather than sent in bursts. All of it is one queue: first come, first
-served, which keeps the longest-waiting conversations moving.
+Concurrency adapts below its ceiling. A 429 reduces it once per round trip, a server error pauses its growth, and success lets it grow. Your own
+servers report no limits: they queue excess requests until these time out. So timeouts reduce concurrency too, and the number at which they
+occurred is remembered and tried again only after a long calm period.
+Requests and tokens per minute are spread evenly rather than sent in bursts. There is one queue, first come, first
+served, so that the conversations that have waited longest continue.
 
-A limit of a minute is kept in every second too: providers enforce 1,200 requests a minute as 20 a second, so calls leave on
-an even grid, a little slower than the limit; in a second that leaves some 40 ms for what arrives unevenly. A loop that was
-late gets back onto the grid, but never by a burst: while it catches up, calls still leave at less than the limit's own pace.
+A limit per minute also holds in every second: providers enforce 1,200 requests a minute as 20 a second. So requests are sent on an even
+grid, slightly slower than the limit, which leaves some 40 ms per second for uneven arrival. A late event loop returns to the grid, but
+never in a burst: while it catches up, requests are still sent more slowly than the limit.
 """
 
 import asyncio
@@ -19,30 +19,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 USED = 0.96
-"""share of a limit that the even flow takes"""
+"""share of a limit that the even flow uses"""
 CATCHING_UP = 0.975
-"""share of a limit that may be taken while a late loop gets back onto the grid; in any second, and in any minute, this
-and the one call that opens it stay within the limit however small that is"""
+"""share of a limit that may be used while a late loop returns to the grid; in any second and minute, this and the one
+request that opens it stay within the limit, however small the limit is"""
 OPENING = 0.75
-"""share of a limit that is taken in the first second: its calls open connections, and arrive the later for it"""
+"""share of a limit in the first second: these requests open connections and arrive later"""
 SPARE = 0.04
-"""seconds that a second's calls take beyond it: so unevenly may they arrive"""
+"""extra seconds for a second's requests, which covers uneven arrival"""
 CLOSEST = 0.6
-"""of the even distance: no two calls leave closer to each other"""
+"""minimum distance of two requests, as a share of the even distance"""
 TIMER = 0.005
-"""seconds by which a timer rings late as a rule: so much is made up at once"""
+"""seconds by which a timer is usually late; this much is made up at once"""
 LATEST = 1.0
-"""seconds: what comes later than this was not late, there was nothing to send"""
+"""seconds; a longer gap means that there was nothing to send"""
 
 
 class SendPacer:
-    """The last gate before the wire. What was let go evenly may be held up unevenly, by the disk or by a late loop, and must
-    not arrive in a bunch: as many calls as a second allows take a little more than a second, whatever held them up."""
+    """The last check before a request is sent. Evenly paced requests may be delayed unevenly, by the disk or a late loop, and
+    must not arrive in a burst. So as many requests as a second allows take slightly more than a second."""
 
     def __init__(self) -> None:
         self._one_by_one = asyncio.Lock()
         self._left: deque[float] = deque()
-        """when the last calls left, as many as a second allows"""
+        """when the last requests were sent, as many as a second allows"""
 
     async def next(self, per_minute: float) -> None:
         async with self._one_by_one:
@@ -65,21 +65,21 @@ class SendPacer:
 class RatePace:
     """An even flow of `per_minute` pieces (requests or tokens).
 
-    A minute may open with one call and be filled by others: where a call is many pieces, the flow is kept slower by the
-    largest one met, and a larger one waits for the difference.
+    A minute may start with one call and be filled by others. If a call has many pieces, the flow is slowed by the largest
+    call so far, and a larger one waits for the difference.
     """
 
     per_minute: float
     next_at: float = 0.0
-    """when the grid has its next place"""
+    """the next free time on the grid"""
     soonest: float = 0.0
-    """before which nothing leaves, however late the grid is"""
+    """no request is sent before this time, however late the grid is"""
     largest: float = 1.0
     opened: float = 0.0
-    """when calls began to leave, after there were none"""
+    """when requests started again after a time without any"""
 
     def _seconds(self, share: float) -> float:
-        """of a piece"""
+        """seconds per piece"""
         usable = self.per_minute * share
         return 60 / (usable if self.largest <= 1 else max(usable - self.largest, usable / 2))
 
@@ -99,13 +99,13 @@ class RatePace:
             self.soonest = max(self.soonest, now - TIMER) + pieces * self._seconds(CATCHING_UP)
 
     def correct(self, pieces: float) -> None:
-        """Gives back (or takes) what was estimated wrongly."""
+        """Returns (or takes) the difference to a wrong estimate."""
         if self.per_minute:
             self.next_at += pieces * self._seconds(USED)
             self.soonest += pieces * self._seconds(CATCHING_UP)
 
     def change(self, per_minute: float, now: float, just_left: int = 0) -> None:
-        """Another limit. What left a moment ago, before it was known, counts against its first second."""
+        """Sets another limit. Requests sent just before count against its first second."""
         if per_minute == self.per_minute:
             return
         known, self.per_minute = bool(self.per_minute), per_minute
@@ -118,9 +118,9 @@ class RatePace:
 
 CUT = 0.7
 QUICK = 2
-"""how often the other places must have been answered while a call ran into its timeout, for it to be a fault of its own"""
+"""answers of the other places during a call that timed out, above which the timeout is the call's own fault"""
 CALM = 20
-"""round trips without strain after which one more is tried, the first time; twice as many after each further strain"""
+"""round trips without overload before the limit is raised by one; doubled after each further overload"""
 
 
 class Limiter:
@@ -136,16 +136,16 @@ class Limiter:
         self.resumed_at = 0.0
         """when the last pause ended"""
         self.answered = 0
-        """how many calls succeeded"""
+        """number of calls that succeeded"""
         self.rest_until = 0.0
         self._last_cut = 0.0
         self._strained_at = math.inf
-        """so many at once were too many for the server"""
+        """number of concurrent calls that was too many for the server"""
         self._strains = 0
         self._calm = 0.0
-        """round trips since then in which more would have been allowed"""
+        """round trips since then in which more calls would have been allowed"""
         self._before = 0.0
-        """what was allowed before nothing was: it is regained quickly"""
+        """the limit before a pause, which is regained quickly"""
         self._growth_from = 0.0
         self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -156,7 +156,7 @@ class Limiter:
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
     ) -> None:
-        """New limits while running."""
+        """Sets new limits while running."""
         if max_concurrent is not None:
             self.ceiling, self.allowed = max_concurrent, float(max_concurrent)
             self._strained_at, self._strains = math.inf, 0
@@ -167,13 +167,13 @@ class Limiter:
         self._pump()
 
     def correct_tokens(self, pieces: float) -> None:
-        """Tells what a call took more (or less) of the tokens per minute than was set aside for it."""
+        """Reports the difference between a call's tokens per minute and its reservation."""
         self.tokens.correct(pieces)
         if self._waiting:
             self._pump()
 
     def try_enter(self, tokens: int) -> bool:
-        """Takes a place at once where nothing speaks against it: the fast path of most calls."""
+        """Takes a place at once if possible, which is the fast path of most calls."""
         if self._waiting or self.paused or self.in_flight >= int(self.allowed):
             return False
         now = time.monotonic()
@@ -183,7 +183,7 @@ class Limiter:
         return True
 
     async def enter(self, tokens: int) -> None:
-        """Waits for a place in flight and for the pace."""
+        """Waits for a place in flight and for the rate limit."""
         if self.try_enter(tokens):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -218,12 +218,12 @@ class Limiter:
         self.allowed = grown
 
     def refused(self, asked_at: float) -> None:
-        """A 429. Calls that left before the last cut say nothing new."""
+        """Records a 429. Calls sent before the last reduction give no new information."""
         if asked_at >= self._last_cut:
             self._cut(self.allowed)
 
     def strained(self, asked_at: float, answered_before: int) -> None:
-        """A call that timed out or found no connection: too many at once, unless the others went on as ever."""
+        """Records a call that timed out or found no connection: too many at once, unless the others continued normally."""
         if self.answered - answered_before >= QUICK * self.in_flight:
             self.faulted(time.monotonic() - asked_at)
         elif asked_at >= self._last_cut:
@@ -236,28 +236,28 @@ class Limiter:
         self._last_cut, self._before = time.monotonic(), 0.0
 
     def rest(self, seconds: float) -> None:
-        """Nothing leaves for so long."""
+        """Sends nothing for some seconds."""
         if seconds > 0:
             self.rest_until = max(self.rest_until, time.monotonic() + seconds)
 
     def faulted(self, seconds: float) -> None:
-        """A server fault: no growth for a while."""
+        """Records a server error, which stops growth for a while."""
         self._growth_from = max(self._growth_from, time.monotonic() + seconds)
 
     def hold(self, *, regain: bool) -> None:
-        """One call at a time, until somebody is answered; then as many as before come back quickly, or one by one."""
+        """Sends one call at a time until one is answered; then the earlier number returns quickly, or one by one."""
         self._before = self.allowed * CUT if regain else 0.0
         self.allowed, self._last_cut = 1.0, time.monotonic()
 
     def reopen(self, *, wholly: bool = False) -> None:
-        """The rest is over before its time."""
+        """Ends a pause early."""
         self.rest_until = 0.0
         if wholly:
             self.allowed = max(self.allowed, self._before)
         self._pump()
 
     def fail_waiting(self, error: Callable[[], Exception]) -> None:
-        """Those that wait fail."""
+        """Fails all waiting calls."""
         waiting, self._waiting = self._waiting, deque()
         for future, _ in waiting:
             if not future.done():
@@ -270,7 +270,7 @@ class Limiter:
         self._pump()
 
     def held_for(self, now: float) -> float:
-        """Seconds until the rate limit lets the next call leave; 0 where none waits for it."""
+        """Seconds until the rate limit allows the next call; 0 if none waits for it."""
         if not self._waiting or self.paused or self.in_flight >= int(self.allowed):
             return 0.0
         return max(0.0, self._delay(now, self._waiting[0][1]))
@@ -286,7 +286,7 @@ class Limiter:
             self.peak = self.in_flight
 
     def _pump(self) -> None:
-        """Lets those go who may; sets one timer for when the next one may."""
+        """Sends the calls that may be sent, and sets one timer for the next one."""
         while self._waiting and not self.paused and self.in_flight < int(self.allowed):
             now = time.monotonic()
             future, tokens = self._waiting[0]
@@ -299,7 +299,7 @@ class Limiter:
                 future.set_result(None)
 
     def _wake_in(self, delay: float) -> None:
-        """One timer, for the earliest moment at which somebody may leave."""
+        """Sets one timer, for the earliest moment at which a call may be sent."""
         loop = asyncio.get_running_loop()
         at = loop.time() + delay
         if self._timer is not None:

@@ -1,7 +1,7 @@
-"""What a batch will take, worked out before anything is called: waves, calls, tokens, money, time and transport.
+"""The plan of a batch before anything is sent: waves, calls, tokens, money, time and transport.
 
-A wave goes by batch API where its provider is expected to be asked enough calls at the same moment (`batch_from`). Rounds that
-wait for one another are waves of their own: a game of many rounds may take thousands of small ones."""
+A wave uses the batch API if its provider is expected to get enough requests at the same moment (`batch_from`). Rounds that
+wait for one another are separate waves, so a game of many rounds may have thousands of small ones."""
 
 import math
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ from tidepool.engine.runtime.services import SERVICES, batch_from, units_at_once
 
 @dataclass(frozen=True, slots=True)
 class PlannedCalls:
-    """Equal calls of one wave: so many of them, with so many tokens each."""
+    """Equal calls of one wave: their number, and the tokens of each."""
 
     wave: int
     model: str
@@ -30,22 +30,22 @@ class PlannedCalls:
     input_tokens: int
     output_tokens: int
     rounds: int = 1
-    """so often one after another, an equal part of the calls each time: rounds that wait for one another"""
+    """number of sequential rounds with an equal part of the calls each; rounds wait for one another"""
     operation: str = "chat"
-    """as of the call: what is no chat always goes live"""
+    """as in the call; everything except chat is always sent live"""
 
     @property
     def together(self) -> float:
-        """How many are asked at the same moment."""
+        """The number of calls at the same moment."""
         return self.calls / self.rounds
 
 
-REASONING_NOTE = "Reasoning is expected to use half of its room of {:,} tokens a reply, and all of it at most."
+REASONING_NOTE = "Reasoning is expected to use half of its budget of {:,} tokens per reply, and at most all of it."
 
 
 @dataclass(frozen=True, slots=True)
 class UsualTokens:
-    """Tokens that a reply usually has: a guess for models of providers; of simulated ones it is known."""
+    """Typical tokens of a reply: an estimate for real models, known for simulated ones."""
 
     of_a_model: int
     simulated: int
@@ -56,10 +56,10 @@ class UsualTokens:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """How long texts and replies are taken to be: as they usually are, or as they can be at most.
+    """The assumed length of texts and replies: typical, or maximum.
 
-    The worst is counted as the budget reserves it: a known text by its letters, a reply by its most tokens. What was
-    replied and is read again counts twice then, since other models may divide it otherwise.
+    The maximum is counted as the budget reserves it: a known text by its characters, a reply by its maximum tokens. Replies
+    that are read again count twice then, since another model may have another tokenizer.
     """
 
     worst: bool
@@ -68,19 +68,19 @@ class Sizing:
         return most_tokens(text) if self.worst else expected_tokens(text)
 
     def longest(self, texts: Iterable[str]) -> int:
-        """Of several texts that may stand in a place: their mean, or the longest."""
+        """For several possible texts: their mean, or the longest."""
         sizes = [self.text(text) for text in texts]
         return 0 if not sizes else max(sizes) if self.worst else sum(sizes) // len(sizes)
 
     def reply(self, model: str, usual: UsualTokens, max_tokens: int, settings: Reasons | None = None) -> int:
-        """Output tokens; `settings` say how much room it has to reason."""
+        """Output tokens; `settings` have the reasoning budget."""
         reasoning = reasoning_of(settings).get("max_reasoning_tokens", 0) if settings else 0
         if self.worst:
             return max_tokens + reasoning
         return min(usual.by(model), max_tokens) + (0 if is_simulated(model) else reasoning // 2)
 
     def read_again(self, model: str, usual: UsualTokens, max_tokens: int) -> int:
-        """A reply as a part of a later request: without what was only thought."""
+        """The tokens of a reply as part of a later request, without its reasoning."""
         reply = self.reply(model, usual, max_tokens)
         return 2 * reply if self.worst else reply
 
@@ -96,21 +96,21 @@ def is_simulated(model: str) -> bool:
 class Plan:
     units: int
     calls: tuple[PlannedCalls, ...]
-    """what is expected"""
+    """the expected calls"""
     notes: tuple[str, ...] = field(default=())
-    """what the numbers rest on, where they are estimates"""
+    """what the numbers are based on, if they are estimates"""
     warnings: tuple[str, ...] = field(default=())
-    """what the study cannot be asked well, told before it is run and logged with it"""
+    """problems that affect the study, shown before it runs and logged with it"""
     at_most: tuple[PlannedCalls, ...] = field(default=())
-    """the worst case, whatever is replied and in whichever waves; empty: the kind does not say"""
+    """the maximum, for any replies and waves; empty: the kind does not define it"""
     call_cap: int | None = None
-    """no more calls than this, where the kinds of call in `at_most` cannot all reach their most at once"""
+    """maximum number of calls, if not all kinds of call in `at_most` can reach their maximum at once"""
 
     def __post_init__(self) -> None:
         if self.units > ceilings.UNITS:
             raise UsageError(
-                f"The batch would have {self.units:,} units, and {ceilings.UNITS:,} are the most: make it smaller, or "
-                "several batches of it."
+                f"The batch would have {self.units:,} units. The maximum is {ceilings.UNITS:,}. Make it smaller, or "
+                "split it into several batches."
             )
 
     @property
@@ -119,7 +119,7 @@ class Plan:
 
     @property
     def calls_at_most(self) -> int | None:
-        """None: the kind does not say."""
+        """None: the kind does not define it."""
         if self.calls and not self.at_most:
             return None
         most = sum(planned.calls for planned in self.at_most)
@@ -127,12 +127,12 @@ class Plan:
 
     @property
     def exact(self) -> bool:
-        """Whether it is known before how many calls there will be."""
+        """Whether the number of calls is known in advance."""
         return self.calls_expected == self.calls_at_most
 
 
 def merge_plans(plans: Sequence[Plan]) -> Plan:
-    """What several batches will take that run side by side."""
+    """The plan of several batches that run side by side."""
     if len(plans) == 1:
         return plans[0]
     caps = [plan.call_cap for plan in plans]
@@ -152,7 +152,7 @@ def reasoning_notes(settings: Reasons) -> tuple[str, ...]:
 
 
 def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:
-    """One entry for each wave, model and number of rounds, tokens averaged."""
+    """One entry for each wave, model and number of rounds, with average tokens."""
     same: dict[tuple[int, str, int, str], list[PlannedCalls]] = defaultdict(list)
     for planned in calls:
         same[planned.wave, planned.model, planned.rounds, planned.operation].append(planned)
@@ -169,33 +169,33 @@ def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:
 
 
 UNKNOWN_WAIT = "minutes to 24 h each"
-"""what hosted providers promise of a provider batch"""
+"""the time that hosted providers promise for a provider batch"""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderTransport:
-    """How the calls of one provider go."""
+    """How the calls of one provider are sent."""
 
     provider: str
     calls_live: int
     calls_batch: int
     provider_batches: int
     one_after_another: int
-    """of the provider batches: those that leave at the same moment count once"""
+    """sequential provider batches; those sent at the same moment count once"""
     largest_wave: int
     """most calls that are expected at the same moment"""
     batch_from: int | None
-    """how many it takes to go by batch API; None: all go live, however many"""
+    """minimum number of calls for the batch API; None: all are sent live"""
     wait: str
-    """how long a provider batch takes"""
+    """the expected time of a provider batch"""
 
     def in_words(self, *, at_most: bool) -> str:
         if not self.calls_batch:
             if not self.batch_from or self.largest_wave >= self.batch_from:
                 return f"{self.provider} live"
-            waves = f"waves of {_counted(self.largest_wave, 'call')} at most"
-            return f"{self.provider} live: {waves} (batch API from {self.batch_from:,}, service.batch_from)"
-        live = f"; {_counted(self.calls_live, 'call')} of small waves live" if self.calls_live else ""
+            waves = f"up to {_counted(self.largest_wave, 'request')} per wave"
+            return f"{self.provider} live, {waves} (batch API from {self.batch_from:,}, service.batch_from)"
+        live = f", and {_counted(self.calls_live, 'request')} of small waves live" if self.calls_live else ""
         batches = f"{_counted(self.provider_batches, 'provider batch', 'es')}, "
         if self.provider_batches < 2:
             batches += self.wait.removesuffix(" each")
@@ -211,13 +211,13 @@ class TransportPlan:
     provider_batches: int
     one_after_another: int
     at_most: bool
-    """stories go on live between their provider batches, so that some of those leave together"""
+    """units send live calls between their provider batches, so some of the batches are sent together"""
     batched: tuple[int, ...]
-    """for each entry of the plan, how many of its calls go by batch API"""
+    """for each entry of the plan, the number of its calls that use the batch API"""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """One line for each provider: the same wherever the plan is shown."""
+        """One line for each provider, the same wherever the plan is shown."""
         return tuple(provider.in_words(at_most=self.at_most) for provider in self.providers)
 
     def as_json(self) -> dict[str, Any]:
@@ -233,8 +233,8 @@ class TransportPlan:
 def transport_plan(
     plan: Plan, config: FrozenConfig, apis: Mapping[str, BatchApi | None], *, several: bool = False
 ) -> TransportPlan:
-    """`apis`: the batch API of each provider, None where it has none. `several`: of batches that run side by side, of which
-    one may go live where another has enough calls."""
+    """`apis`: the batch API of each provider, None if it has none. `several`: for batches that run side by side, of which
+    one may be sent live while another has enough calls."""
     by_provider: dict[str, list[_Entry]] = defaultdict(list)
     for place, planned in enumerate(plan.calls):
         by_provider[planned.model.partition(":")[0]].append((place, planned))
@@ -256,15 +256,15 @@ def transport_plan(
 
 
 _Entry = tuple[int, PlannedCalls]
-"""with its place in the plan"""
+"""with its index in the plan"""
 
 
 def _transport_of(
     name: str, entries: Sequence[_Entry], config: FrozenConfig, api: BatchApi | None, batched: Counter[int]
 ) -> tuple[ProviderTransport, Mapping[int, int]]:
-    """How the calls of one provider go; and by wave how often, one after another, something leaves by batch API.
+    """How the calls of one provider are sent, and by wave the number of sequential provider batches.
 
-    Adds to `batched`, by the place of their entry, the calls that go by batch API.
+    Adds to `batched`, by the index of their entry, the calls that use the batch API.
     """
     api = api if SERVICES[config.service.name].batched else None
     limits = config.limits_for(name)
@@ -306,12 +306,12 @@ def _transport_of(
 
 
 def _size(entries: Iterable[_Entry]) -> int:
-    """How many calls are asked at the same moment."""
+    """The number of calls at the same moment."""
     return round(sum(planned.together for _, planned in entries))
 
 
 def _by_company(members: Sequence[_Entry]) -> Iterator[tuple[int, list[_Entry]]]:
-    """Those of one wave side by side, with how often they are: who has more rounds goes on without the others."""
+    """The entries of one wave that run side by side, with the number of rounds. Entries with more rounds continue alone."""
     done = 0
     for rounds in sorted({planned.rounds for _, planned in members}):
         yield rounds - done, [(place, planned) for place, planned in members if planned.rounds >= rounds]
@@ -326,13 +326,13 @@ def _counted(count: int, what: str, plural: str = "s") -> str:
 
 
 TYPICAL_SECONDS = 2.0
-"""what a live call of a model over the network is taken to last, where nothing better is known"""
+"""assumed seconds of a live call over the network, if nothing better is known"""
 
 
 def priced(plan: Plan, config: FrozenConfig, *, several: bool = False) -> dict[str, Any]:
-    """The plan with money and time, as `--dry-run --json` prints it. Unknown prices give null, never 0.
+    """The plan with money and time, as `tidepool plan --json` prints it. Unknown prices give null, never 0.
 
-    All figures are what is expected; `at_most` has those that are not exceeded. `several`: of batches side by side.
+    All numbers are expectations, and `at_most` has the maximum. `several`: for batches side by side.
     """
     names = {planned.model.partition(":")[0] for planned in (*plan.calls, *plan.at_most)}
     providers = {name: open_provider(name, config.limits_for(name)) for name in names}
@@ -381,7 +381,7 @@ def _price(planned: PlannedCalls, providers: Mapping[str, Provider]) -> PriceTag
 
 
 def _at_most(plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Any] | None:
-    """The worst case: every reply as long as it may be, all of it live, nothing out of a cache. None: the kind does not say."""
+    """The maximum: every reply as long as possible, all live, nothing from the cache. None: the kind does not define it."""
     if plan.calls_at_most is None:
         return None
     cost = _Cost()
@@ -422,7 +422,7 @@ def _waves(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _live_seconds(plan: Plan, config: FrozenConfig) -> float:
-    """Wave after wave, each as long as its slowest provider takes; or as long as the pace asks for, if that is more."""
+    """The time of all waves: each as long as its slowest provider, or as the rate limit requires if that is more."""
     by_wave: dict[int, dict[str, list[PlannedCalls]]] = defaultdict(lambda: defaultdict(list))
     totals: Counter[str] = Counter()
     for planned in plan.calls:
@@ -436,7 +436,7 @@ def _live_seconds(plan: Plan, config: FrozenConfig) -> float:
 
 
 def _wave_seconds(calls: Sequence[PlannedCalls], limits: Limits) -> float:
-    """Rounds that wait for one another take their time one by one."""
+    """The time of one wave. Rounds that wait for one another add up."""
     latency: float = getattr(limits, "latency", TYPICAL_SECONDS)
     rounds = max(planned.rounds for planned in calls)
     at_once = sum(planned.calls for planned in calls) / rounds

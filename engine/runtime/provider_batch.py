@@ -1,6 +1,6 @@
-"""A provider batch, and the decisions about it that need no provider: how to cut a wave, what to do with what remains.
+"""A provider batch, and the decisions about it that need no provider: how to split a wave, and what to do with the rest.
 
-`ResultCollection` brings the readings of its results together: one result for each call, by its key.
+`ResultCollection` merges several readings of its results: one result for each call, by its key.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from tidepool.storage.text import storable
 
 
 def custom_id(order_id: str, key: str) -> str:
-    """A call's id at the provider: any single one of them tells which provider batch it belongs to."""
+    """A call's id at the provider. Any single id identifies the provider batch that it belongs to."""
     return f"{order_id}_{key}"
 
 
 def split_custom_id(name: str) -> tuple[str, str]:
-    """(id of its provider batch, key) in the id of a result."""
+    """(id of its provider batch, key) from the id of a result."""
     order_id, _, key = name.rpartition("_")
     return order_id, key
 
@@ -42,66 +42,66 @@ SMALL_SHARE = 0.02
 WRAPPING = 400
 """bytes around the texts of a call in a provider batch"""
 RETENTION_SECONDS = 28 * 86400.0
-"""after this the providers no longer keep results"""
+"""providers delete results after this time"""
 
 
 @dataclass(slots=True, eq=False)
 class ProviderBatch:
-    """A job at a provider, as this process knows it; the file keeps its row."""
+    """A job at a provider, in the memory of this process; the file has its row."""
 
     ticket: ProviderBatchTicket
     provider: str
     group: str
     addresses: dict[Address, str]
-    """the calls that are still open, each with the key of what is asked;"""
+    """the open calls, each with the key of its request"""
     tokens: int = 0
-    """input tokens it is expected to hold at the provider"""
+    """input tokens that it is expected to hold at the provider"""
     upload_id: str = ""
     remote_id: str | None = None
     unsure: bool = False
-    """it was recognised by its looks: its results must prove that it is ours"""
+    """it was recognized by its time and size, so its results must prove that it is ours"""
     known: bool = False
-    """this run has created it, was shown it by the provider, or cannot rule out that it exists"""
+    """this run created it, saw it at the provider, or cannot rule out that it exists"""
     withdrawn: bool = False
-    """its upload was taken back while its creation was unclear"""
+    """its upload was deleted while its creation was unclear"""
     queued: int = 0
-    """the part of them that counts in the provider's queue"""
+    """the part of the tokens that counts in the provider's queue"""
     held: float = 0.0
-    """reserved for calls that no story holds: before a restart, or given up waiting for"""
+    """reserved for calls that no unit holds: from before a restart, or given up"""
     held_each: float = 0.0
     waiting: dict[Address, CollectedCall] = field(default_factory=dict)
-    """the parked stories by what they wait for; after a restart they come one by one"""
+    """the parked units by the call they wait for; after a restart they arrive one by one"""
     handler: "ResultHandler | None" = None
-    """set when it has come to something: what becomes of those who wait"""
+    """set when its outcome is known: handles the waiting units"""
     results: dict[str, ProviderBatchResult] | None = None
-    """set when the provider is done: by key"""
+    """results by key; set when the provider is done"""
     unread: bool = False
-    """its results could be read in part only"""
+    """its results were only partly readable"""
     booked: frozenset[Address] = frozenset()
-    """calls of which it brought, before a restart, what is counted as surplus"""
+    """calls whose unneeded replies were recorded before a restart"""
     abandoned: dict[Address, str] = field(default_factory=dict)
-    """calls that were answered another way since: a late answer is surplus"""
+    """calls that were answered in another way since; a late answer is unneeded"""
     at_worst: dict[Address, Answer] = field(default_factory=dict)
-    """what those may have cost, where nobody ever learns it"""
+    """the possible cost of those calls, if it never becomes known"""
     since: float = field(default_factory=time.monotonic)
-    """when this run made it or took it up, by a clock that nobody sets"""
+    """when this run created or resumed it, by the monotonic clock"""
     older: float = 0.0
-    """how old it was then"""
+    """its age at that time"""
     cancelled_at: float | None = None
-    """when it was cancelled because it took too long, by the same clock"""
+    """when it was cancelled for taking too long, by the same clock"""
     life: "asyncio.Task[None] | None" = None
-    """what creates and follows it"""
+    """the task that creates and follows it"""
     given_up: bool = False
-    """somebody did not want to wait for it any more"""
+    """the user gave it up"""
 
     @property
     def can_handle(self) -> bool:
-        """It has come to something, and whoever waits for it has come."""
+        """Whether its outcome is known and all waiting units have arrived."""
         return self.handler is not None and len(self.waiting) == len(self.addresses)
 
     @property
     def is_over(self) -> bool:
-        """Nobody waits for it any more."""
+        """Whether no unit waits for it any more."""
         return not self.addresses
 
     @property
@@ -114,11 +114,11 @@ class ProviderBatch:
 
 
 ResultHandler = Callable[[ProviderBatch], Awaitable[None]]
-"""what is done with those who wait for it and are there; again for those who come later"""
+"""handles the waiting units that have arrived, and is called again for later ones"""
 
 
 class ResultStatus(Enum):
-    """What a provider batch did for one call."""
+    """The outcome of a provider batch for one call."""
 
     ANSWERED = "answered"
     FAILED = "failed for good"
@@ -143,24 +143,24 @@ def content_hash(keys: Iterable[str]) -> str:
 
 
 def order_id(batch_id: str, content: str, repetition: int) -> str:
-    """The same provider batch of the same study has the same id, whoever makes it."""
+    """The same provider batch of the same study always has the same id."""
     return blake2b(f"{batch_id}/{content}/{repetition}".encode(), digest_size=12).hexdigest()
 
 
 def is_small(remainder: int, sent: int) -> bool:
-    """A small remainder goes live; a large one is worth a provider batch of its own."""
+    """Whether a remainder is sent live; a large one gets a new provider batch."""
     return remainder <= max(SMALL_REMAINDER, int(sent * SMALL_SHARE))
 
 
 def call_bytes(call: Call) -> int:
-    """No fewer bytes than the call has in a provider batch."""
+    """An upper bound of the bytes of the call in a provider batch."""
     texts = [call.system, *(message.text for message in call.messages)]
     return WRAPPING + sum(len(json.dumps(text)) + 40 for text in texts)
 
 
 def split(pendings: Sequence[CollectedCall], most: int, bounds: ProviderBatchBounds) -> list[list[CollectedCall]]:
-    """Cuts a wave into parts of at most `most` calls, within the provider's bounds, in the order of asking. What is asked
-    twice, by two batches of a study that use no cache, goes into two of them: a result is known by what was asked."""
+    """Splits a wave into parts of at most `most` calls, within the provider's bounds and in the order of asking. Equal requests
+    of two batches without a cache go into two parts, since a result is identified by its request."""
     chunks: list[list[CollectedCall]] = []
     size, keys = 0, set[bytes]()
     for pending in pendings:
@@ -177,13 +177,13 @@ def split(pendings: Sequence[CollectedCall], most: int, bounds: ProviderBatchBou
 
 @dataclass(slots=True)
 class Queue:
-    """How many tokens may wait at the provider in open provider batches of one group: learned from its refusals."""
+    """The tokens that may wait at the provider in open provider batches of one group, learned from its errors."""
 
     allowed: float = float("inf")
     waiting: int = 0
 
     def count_fitting(self, calls: Sequence[Call]) -> int:
-        """How many of the calls, taken in order, fit now."""
+        """The length of the longest prefix of the calls that fits now."""
         if self.allowed == float("inf"):
             return len(calls)
         tokens = self.waiting
@@ -194,7 +194,7 @@ class Queue:
         return len(calls)
 
     def refused(self, tokens: int) -> None:
-        """One of so many tokens did not fit beside the others: what those hold is a safe measure."""
+        """Records that a batch with this many tokens did not fit next to the others, whose tokens are a safe limit."""
         self.allowed = self.waiting if self.waiting else tokens / 2
 
     def served(self) -> None:
@@ -202,15 +202,15 @@ class Queue:
 
 
 class ResultCollection:
-    """An answer wins over an error, whichever came first, and of two answers the first."""
+    """The results of a provider batch. An answer replaces an error, and the first of two answers is kept."""
 
     def __init__(self, ticket: ProviderBatchTicket) -> None:
         self._ticket = ticket
         self.by_key: dict[str, ProviderBatchResult] = {}
         self.unread = False
-        """it could not be read whole, however often"""
+        """it was incomplete in every reading"""
         self.foreign = 0
-        """results of the last reading that belong to no call of ours"""
+        """results of the last reading that belong to none of our calls"""
 
     def add(self, result: ProviderBatchResult) -> None:
         name = result.custom_id
@@ -224,22 +224,22 @@ class ResultCollection:
 
     @property
     def is_whole(self) -> bool:
-        """Every call has its answer: whatever else stands in the files does not matter."""
+        """Whether every call has its answer, so that other lines in the files do not matter."""
         return len(self.by_key) == self._ticket.count and all(one.answer is not None for one in self.by_key.values())
 
     @property
     def has_strayed(self) -> bool:
-        """Results came that cannot be told whose they are, and calls have none: those may be theirs."""
+        """Whether there are results with unknown ids and calls without a result, which may belong together."""
         return self.foreign > 0 and len(self.by_key) < self._ticket.count
 
     @property
     def is_foreign(self) -> bool:
-        """There are results, and none of them is ours."""
+        """Whether there are results, and none of them is ours."""
         return self.foreign > 0 and not self.by_key
 
 
 def _rank(result: ProviderBatchResult) -> int:
-    """An answer is worth more than a reply that is none, and that more than an error."""
+    """An answer ranks above an unusable reply, and a reply above an error."""
     return 0 if result.answer is None else 1 + result.answer.usable
 
 
@@ -247,11 +247,11 @@ def _rank(result: ProviderBatchResult) -> int:
 
 
 LOST = "lost"
-"""the reason of a surplus: its provider batch was given up, or its provider knows or shows it no longer"""
+"""the reason for an unneeded reply: its provider batch was given up, or the provider no longer knows or shows it"""
 
 
 class OpenJobs:
-    """Keeps count of them, and writes their end."""
+    """Tracks open provider batches, and writes their end."""
 
     def __init__(self, context: RunContext, records: ProviderBatchBook) -> None:
         self._context = context
@@ -268,17 +268,17 @@ class OpenJobs:
             self.by_address[address] = job
 
     def check(self, address: Address, key: bytes) -> None:
-        """A resumed story must ask what one of them holds at its address."""
+        """Checks that a resumed unit asks what an open provider batch has at its address."""
         job = self.by_address.get(address)
         if job is not None and job.addresses[address] != key.hex():
             unit, step = sequence_number_of(address[0]), address[1]
             raise ReplayMismatch(
-                f"Unit {unit} now asks something else at {step!r} than what was sent there. The batch was made by another "
-                "version of Tidepool or its file was changed; run it anew instead of resuming."
+                f"Unit {unit} now sends another request at {step!r} than the stored one. The batch was made by another "
+                "version of Tidepool, or its file was changed. Run the config again instead of resuming."
             )
 
     def free(self, pending: CollectedCall) -> None:
-        """Gives back what was reserved for a call that does not go this way."""
+        """Releases the reservation of a call that is not sent this way."""
         self._context.accounts[pending.call.provider].budget.settle(pending.reserved, 0.0)
         pending.reserved = 0.0
 
@@ -289,12 +289,12 @@ class OpenJobs:
         return self._queues[job.provider, job.group]
 
     def leave_queue(self, job: ProviderBatch) -> None:
-        """It holds no place at the provider any more."""
+        """Removes the batch from the provider's queue."""
         self.queue_of(job).waiting -= job.queued
         job.queued = 0
 
     def take_waiting(self, job: ProviderBatch) -> list[CollectedCall]:
-        """Those that wait for the job, which holds their calls no longer."""
+        """Removes and returns the waiting calls of the job."""
         waiting, job.waiting = job.waiting, {}
         for address in waiting:
             del job.addresses[address]
@@ -302,7 +302,7 @@ class OpenJobs:
         return list(waiting.values())
 
     def abandon_waiting(self, job: ProviderBatch) -> list[CollectedCall]:
-        """Those that wait for the job no longer: what it still brings for them is surplus, and stays paid for."""
+        """Removes and returns waiting calls. Their later results are unneeded, but stay paid for."""
         waiting, job.waiting = job.waiting, {}
         account = self._context.accounts[job.provider]
         for address, pending in waiting.items():
@@ -313,7 +313,7 @@ class OpenJobs:
         return list(waiting.values())
 
     def abandon_unseen(self, job: ProviderBatch) -> list[CollectedCall]:
-        """Those whose provider batch was never seen: they go another way, and should it exist, it brings surplus."""
+        """Removes and returns the calls of a provider batch that was never seen. If it exists, its replies are unneeded."""
         pendings = self.abandon_waiting(job)
         self.leave_queue(job)
         self.budget_of(job).settle(job.held, 0.0)
@@ -331,8 +331,8 @@ class OpenJobs:
         self._context.emit(ProviderBatchChanged(job.id, job.provider, phase, job.ticket.count, job.age))
 
     def record_surplus(self, job: ProviderBatch) -> None:
-        """Answers that nobody waits for any more: paid for, recorded, not used. Where it was never seen to end, they are
-        counted at what they may have cost."""
+        """Records unneeded answers, which are paid for and not used. If the batch was never seen to end, they count with their
+        maximum cost."""
         for address, key in job.abandoned.items():
             result = (job.results or {}).get(key)
             if result is not None and result.answer is not None:
@@ -352,11 +352,11 @@ class OpenJobs:
 
 
 UNREADABLE = "unreadable"
-"""the reason of a surplus: the provider was done with it, and its result cannot be read"""
+"""the reason for an unneeded reply: the provider finished it, and its result cannot be read"""
 
 
 class Settlement:
-    """Judges results one by one, and books them."""
+    """Judges results one by one, and records them."""
 
     def __init__(
         self,
@@ -367,18 +367,18 @@ class Settlement:
     ) -> None:
         self._context = context
         self._recorders = recorders
-        """by the number of the batch"""
+        """recorders by the number of the batch"""
         self._open = open_jobs
         self._returned = returned
         self._unusable: Counter[Address] = Counter()
 
     def _recorder(self, pending: CollectedCall) -> CallRecorder:
-        """Of the batch whose call it is."""
+        """The recorder of the call's batch."""
         return self._recorders[batch_number_of(pending.unit_id)]
 
     def judge(self, job: ProviderBatch, pending: CollectedCall) -> ResultStatus:
-        """A reply that is no answer and may become one is paid for, and its call is open again: an empty one once, one
-        that was broken off as often as a server's fault."""
+        """Judges one result. An unusable reply that a retry may fix is paid for, and its call stays open: an empty reply is
+        retried once, an interrupted one as often as a server error."""
         assert job.results is not None
         result, address = job.results.get(pending.key.hex()), pending.address
         status = status_of(result)
@@ -397,7 +397,7 @@ class Settlement:
         return status
 
     def record_lost(self, job: ProviderBatch, pendings: Iterable[CollectedCall]) -> None:
-        """It existed, and nothing of it comes back: its calls may be charged all the same."""
+        """Records calls of a batch that existed and returned nothing, which may be billed."""
         for pending in pendings:
             self._recorder(pending).possibly_paid(pending, self._context.accounts[job.provider], LOST, job.id)
 

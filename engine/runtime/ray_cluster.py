@@ -1,8 +1,8 @@
-"""Hands as actors of a Ray cluster: the only place that knows Ray, and loads it.
+"""Workers as actors of a Ray cluster. Only this module imports Ray.
 
-Ray delivers an actor's task at most once unless told otherwise, as paid calls need it. Authentication by token is on and
-usage statistics are off unless the user's environment says otherwise. Nothing that a dashboard could show holds a key.
-A cluster that is started here listens on loopback only, and its files are closed to other users.
+By default, Ray delivers an actor's task at most once, as paid requests need. Token authentication is on and usage
+statistics are off unless the user's environment sets them. Nothing that a dashboard could show contains a key.
+A cluster that is started here listens on loopback only, and other users cannot read its files.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool, first_lin
 ENVIRONMENT = {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
-    # A busy machine needs longer than Ray waits by itself.
+    # A busy machine needs longer than Ray's default timeout.
     "RAY_agent_register_timeout_ms": "120000",
     "RAY_raylet_start_wait_time_s": "120",
 }
 START_SECONDS = 60.0
 CONNECT_SECONDS = 10.0
 LEAST_STORE = 80_000_000
-"""bytes: no result is kept in Ray's store, and this is the smallest it takes"""
+"""bytes; nothing is stored in Ray's object store, and this is the minimum size"""
 _OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
 
 
 async def start_workers(cluster: Cluster, await_stop: AwaitStop | None = None) -> WorkerPool:
-    """The hands that a config asks for, at work. Raises UsageError where there is no such cluster, or no room in it."""
+    """Starts the workers of a config. Raises UsageError if there is no such cluster, or no room in it."""
     ray_cluster = RayCluster(cluster)
     workers = WorkerPool(ray_cluster, cluster.hands)
     try:
@@ -55,20 +55,20 @@ class RayCluster:
         self._cluster = cluster
         self._actor: Any = None
         self._undo = ExitStack()
-        # Ray's processes end with the thread that has started them: it is one that stays until they are told to.
+        # Ray's processes end with the thread that started them, so this thread stays until they shut down.
         self._thread = ThreadPoolExecutor(1, "ray")
 
     async def join(self) -> None:
         if find_spec("ray") is None:
             raise UsageError(
-                'Hands need Ray: pip install "tidepool-lab[cluster]", on every node. Without it: --set cluster.hands=0.',
+                'Workers need Ray. Run pip install "tidepool-lab[cluster]" on every node, or run without workers: --set cluster.hands=0.',
                 ("cluster",),
             )
         await self._refuse_unreachable()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._join)
 
     async def _refuse_unreachable(self) -> None:
-        """Ray waits for minutes where nobody listens."""
+        """Checks the address first, since Ray waits for minutes if no server listens."""
         host, _, port = self._cluster.ray.rpartition(":")
         if not host:
             return
@@ -101,14 +101,14 @@ class RayCluster:
             os.environ.setdefault(name, value)
         import ray
 
-        logging.getLogger("ray").setLevel(logging.ERROR)  # importing it has set another
+        logging.getLogger("ray").setLevel(logging.ERROR)  # importing Ray changes the level
         if not ray.is_initialized():
             try:
                 ray.init(**self._init_options(), log_to_driver=False, configure_logging=False)
             except Exception as error:
                 raise UsageError(_not_joined(self._cluster.ray, first_line(error)), ("cluster", "ray")) from error
             self._undo.callback(ray.shutdown)
-        # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
+        # The pool restarts lost workers, since it knows their calls. Ray restarts and repeats nothing itself.
         fixed = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
         self._actor = ray.remote(Worker).options(**fixed, **self._options())
 
@@ -128,9 +128,9 @@ class RayCluster:
         }
 
     def _make_private(self) -> str:
-        """Prepares a start for this user alone, and returns the folder for Ray's session. By default Ray listens on all
+        """Prepares a start for this user alone, and returns the folder for Ray's session. By default, Ray listens on all
         interfaces, writes its token to a file that all users can read, and opens its session folder to all of them."""
-        # Private, because Ray has no public option for any of it: a start for one user alone would replace all three.
+        # Private, because Ray has no public option for it. A public single-user mode would replace all three.
         from ray._common.utils import get_default_system_temp_dir
         from ray._private import ray_constants
         from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]
@@ -147,10 +147,10 @@ class RayCluster:
             forget()
         folder = mkdtemp(prefix="ray-", dir=get_default_system_temp_dir())
         self._undo.callback(self._remove, folder)
-        return f"{folder}/s"  # Ray opens this one to all users; its parent stays closed
+        return f"{folder}/s"  # Ray opens this folder to all users; its parent stays closed
 
     def _remove(self, folder: str) -> None:
-        if self._actor is not None:  # the logs of a failed start stay: its error names them
+        if self._actor is not None:  # keep the logs of a failed start, which its error names
             rmtree(folder, ignore_errors=True)
 
     def _shut_down(self) -> None:
@@ -174,8 +174,8 @@ class RayWorker:
 def _not_joined(place: str, why: str) -> str:
     if place == "local":
         return f"Ray could not be started on this machine: {why}"
-    fault = "There is no Ray cluster that this machine is a node of" if place == "auto" else f"{place} cannot be joined"
+    fault = "This machine is not a node of a Ray cluster" if place == "auto" else f"{place} cannot be joined"
     return (
         f"{fault} ({why}). Start a cluster with `ray start --head`, or join one with `ray start --address=HOST:PORT`, on this "
-        'machine too, with the same ~/.ray/auth_token on all nodes; or use this machine alone: ray = "local".'
+        'machine too, with the same ~/.ray/auth_token on all nodes. To use this machine alone, set ray = "local".'
     )

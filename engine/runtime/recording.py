@@ -1,8 +1,8 @@
-"""A live call and its row: money set aside, a place within the limits, the provider, retries for what can heal, and the ledger.
+"""Makes a live call and records it: reserves money, waits for the limits, sends the request, retries temporary errors, and writes the row.
 
-Retrying starts only after a first failure: most calls never need it. An answer is committed under its address before
-its unit sees it; a final failure is a row too, and replays as one. A reply that is no answer is paid for and counted, whatever becomes of
-its call, and logged while something can still be done about it."""
+Retrying starts only after a first failure, since most calls never need it. An answer is committed under its address before its unit sees
+it. A final failure is a row too, and replays as a failure. An unusable reply is paid for and counted, and logged early enough to react
+to it."""
 
 import random
 import sqlite3
@@ -26,33 +26,33 @@ from tidepool.storage.states import IN_FLIGHT, CallStatus, FinishReason, Source
 from tidepool.storage.text import storable
 
 MOST_REFUSALS = 100
-"""429s after which a call fails, even while others succeed: one that is larger than a token limit never passes"""
+"""429 responses after which a call fails, even if others succeed: a call above a token limit never passes"""
 MOST_EMPTY = 1
-"""how often a model that said nothing is asked once more"""
+"""retries for an empty reply"""
 LONGEST_WAIT = 60.0
 
 
 class CallJournal:
-    """Where the attempts of a call are written; this one writes nothing."""
+    """Records the attempts of a call; this base class records nothing."""
 
     async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
-        """The call is about to leave, and may be charged from now on."""
+        """Called before the request is sent. From here it may be billed."""
 
     def returned(self, pending: PendingCall) -> None:
-        """It came back without a reply."""
+        """Called after an attempt without a reply."""
 
     def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:
-        """A reply came that is no answer, and the call is asked again."""
+        """Called after an unusable reply, before the call is retried."""
 
     def possibly_paid(self, pending: PendingCall, account: Account, reason: str) -> None:
-        """No reply came, and the provider may have charged for it all the same."""
+        """Called if no reply came, and the provider may have billed the request."""
 
     def retried(self, pending: PendingCall, error: ProviderError) -> None:
-        """It is asked again."""
+        """Called before a retry."""
 
 
 class LiveCall:
-    """One call's way through an account; `attempts` and `seconds` are read afterwards."""
+    """Sends one call through an account; read `attempts` and `seconds` afterwards."""
 
     __slots__ = ("account", "attempts", "excused", "journal", "pending", "seconds")
 
@@ -62,11 +62,11 @@ class LiveCall:
         self.journal = journal
         self.attempts = 0
         self.excused = False
-        """the last attempt failed because the provider is down: no retry is used up"""
+        """the last attempt failed because the provider is down, so it uses up no retry"""
         self.seconds = 0.0
 
     async def answer(self) -> Answer:
-        """Raises ProviderError; an UnusableReply where the last thing that came is no answer."""
+        """The provider's answer. Raises ProviderError; an UnusableReply if the last reply was unusable."""
         try:
             return await self._attempt()
         except ProviderError as error:
@@ -91,7 +91,7 @@ class LiveCall:
                 await self.journal.leaving(pending, account.worst_cost(call))
             if limiter.requests.per_minute:
                 await limiter.departures.next(limiter.requests.per_minute)
-            left = time.monotonic()  # waiting for its turn is no latency
+            left = time.monotonic()  # waiting for the limits is not latency
             answer = await account.provider.complete(call, pending.seed, self.attempts)
         except ProviderError as error:
             self._came_back(error)
@@ -118,7 +118,7 @@ class LiveCall:
         return answer
 
     def _came_back(self, error: ProviderError) -> None:
-        """Without a reply: it is under way no longer, but may have been answered, and charged, where nobody heard it."""
+        """Records an attempt without a reply. It is no longer in flight, but may have been answered and billed."""
         if self.pending.in_flight_id:
             self.journal.returned(self.pending)
         if error.no_reply in (NoReply.TIMEOUT, NoReply.BROKEN, NoReply.LOST):
@@ -145,7 +145,7 @@ class LiveCall:
                 self.journal.unusable(self.pending, account, reply)
             self.journal.retried(self.pending, error)
             if self.excused:
-                return 0.0  # the limiter holds it back until its provider is tried again
+                return 0.0  # the limiter delays it until its provider is tried again
             seconds = error.retry_after
             if seconds is None:
                 growing = min(LONGEST_WAIT, first_wait * 2.0 ** min(faults + refusals - 1, 30))
@@ -179,7 +179,7 @@ def answered_row(
     seal: bytes | None = None,
 ) -> CallRecord:
     call = pending.call
-    # By position: this is the hottest line of a run without latency.
+    # By position, since this is the hottest line of a run without latency.
     return CallRecord(
         pending.unit_id,
         call.step,
@@ -213,7 +213,7 @@ def answered_row(
 def failed_row(
     pending: PendingCall, error: str, attempts: int, order_id: str | None, reply: Answer | None
 ) -> CallRecord:
-    """A final failure; `reply` is what came and is no answer, and was paid for all the same."""
+    """A final failure; `reply` is an unusable reply that was paid for."""
     came = reply or Answer("", cost_usd=0.0, finish=None)
     source = Source.BATCH if order_id else Source.LIVE
     row = answered_row(pending, came, came.text, 0.0, attempts, source, order_id)
@@ -236,19 +236,19 @@ def reply_from_row(row: sqlite3.Row) -> Reply:
 
 def replay_mismatch(number: int, step: str) -> ReplayMismatch:
     return ReplayMismatch(
-        f"Unit {number} now asks something else at {step!r} than what was bought there. The batch was made by another "
-        "version of Tidepool or its file was changed; run it anew instead of resuming."
+        f"Unit {number} now sends another request at {step!r} than the stored one. The batch was made by another "
+        "version of Tidepool, or its file was changed. Run the config again instead of resuming."
     )
 
 
 FEW = 0.03
-"""share of replies that may be cut without a word"""
+"""share of truncated replies without a warning"""
 LEAST = 2
-"""cut replies before a share is one"""
+"""minimum number of truncated replies for a warning"""
 
 
 class ReplyWatch:
-    """Tells each kind of trouble once for each model; the batch's counters keep the rest."""
+    """Warns once for each kind of problem and model; the batch's counters have the rest."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -256,14 +256,14 @@ class ReplyWatch:
         self._warned: set[tuple[str, str]] = set()
 
     def odd(self, call: Call, answer: Answer) -> None:
-        """A reply that is cut or no answer, or whose usage cannot be believed."""
+        """Checks a reply that is truncated or unusable, or whose usage is implausible."""
         if answer.usage_missing:
-            words = "came without believable usage: such replies are counted at the most that they can have cost"
+            words = "has no plausible token counts. Such replies count with their maximum cost"
             self._warn_once(call, "usage", f"A reply of {call.model} {words}.")
         if answer.usable and answer.finish is FinishReason.CUT:
             self._count_cut(call)
         elif not answer.usable:
-            words = f"A reply of {call.model} is no answer ({explain_unusable(answer)}): it is paid for, and its call is missing."
+            words = f"A reply of {call.model} is unusable ({explain_unusable(answer)}). It is paid for, and its request counts as missing."
             self._warn_once(call, str(answer.finish), words)
 
     def _count_cut(self, call: Call) -> None:
@@ -271,10 +271,10 @@ class ReplyWatch:
         self._cut[kind] += 1
         cut, calls = self._cut[kind], self._context.ledger.tally.by_model[call.model]
         if cut >= LEAST and cut > FEW * calls:
-            form = f", asked for a {call.form}," if call.form else ""
+            form = f" to a request for a {call.form}" if call.form else ""
             words = f"{cut:,} of {calls:,} replies of {call.model}{form} reached their length limit of {call.max_tokens:,} tokens"
-            advice = "raise max_tokens, or max_reasoning_tokens where the model reasons"
-            self._warn_once(call, f"cut {call.form}", f"{words}, so what they say is incomplete: {advice}.")
+            advice = "Raise max_tokens, or max_reasoning_tokens if the model reasons"
+            self._warn_once(call, f"cut {call.form}", f"{words}, so they are incomplete. {advice}.")
 
     def _warn_once(self, call: Call, what: str, words: str) -> None:
         if (call.model, what) not in self._warned:
@@ -282,18 +282,18 @@ class ReplyWatch:
             self._context.log("warning", words)
 
 
-# Looked up once: on Python 3.11 a member costs a call each time it is named, and these lines are the hottest. What is
-# compared with a row is a plain text, as the row's is.
+# Looked up once: on Python 3.11, each access of a member costs a call, and these lines are the hottest. The value
+# for a comparison with a row is plain text, like the row's.
 _LIVE, _REPLAY, _CACHE = Source.LIVE, Source.REPLAY, Source.CACHE
 _FAILED = CallStatus.FAILED.value
 _COMPLETE = FinishReason.COMPLETE
 
 LONGEST_ERROR = 2_000
-"""characters of an error that are stored with its call: a plugin's may have any length"""
+"""characters of an error that are stored with its call, since a plugin's error may have any length"""
 
 
 class CallRecorder(CallJournal):
-    """Writes what calls came to, and tells the listener."""
+    """Writes the results of calls, and notifies the listener."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -312,7 +312,7 @@ class CallRecorder(CallJournal):
         source: Source,
         order_id: str | None = None,
     ) -> Reply:
-        """Commits an answer, whatever way it came."""
+        """Commits an answer from any source."""
         reply = self.enter(pending, answer, seconds, attempts, source, order_id)
         await self._ledger.writer.committed()
         return self.announce(pending, reply)
@@ -326,7 +326,7 @@ class CallRecorder(CallJournal):
         source: Source = _LIVE,
         order_id: str | None = None,
     ) -> Reply:
-        """Queues an answer's row; its story may see the reply once the writer has committed."""
+        """Queues an answer's row. The unit may see the reply once the writer has committed."""
         text = storable(answer.text)
         if pending.in_flight_id:
             self.returned(pending)
@@ -348,8 +348,8 @@ class CallRecorder(CallJournal):
         )
 
     def give(self, pending: PendingCall, answer: Answer) -> Reply:
-        """Queues the row of an answer that nobody was asked for. It need not be committed before its story sees it: after a
-        kill it is given again."""
+        """Queues the row of an answer without a request. The unit may see it before the commit, since it is given again
+        after a kill."""
         row = answered_row(pending, answer, answer.text, 0.0, 0, _CACHE, None)
         self._ledger.enter(row, pending.call.system, 0.0, counted=False)
         return Reply(answer.text, source=_CACHE, finish_reason=answer.finish, served_model=answer.served_model)
@@ -369,7 +369,7 @@ class CallRecorder(CallJournal):
         order_id: str | None = None,
         reply: Answer | None = None,
     ) -> CallFailed:
-        """Commits a final failure; what it returns is the caller's to raise. `reply` came, and is no answer."""
+        """Commits a final failure. Returns the exception for the caller to raise. `reply` is an unusable reply."""
         error = storable(error)[:LONGEST_ERROR]
         self._context.accounts[pending.call.provider].errors.note(kind, pending.call.model, error, lost=True)
         if pending.in_flight_id:
@@ -384,7 +384,7 @@ class CallRecorder(CallJournal):
         return CallFailed(error)
 
     def replay(self, unit_number: int, call: Call, key: bytes, row: sqlite3.Row) -> Reply:
-        """What the ledger holds at a call's address, where it is the same call."""
+        """The stored result at a call's address, if it is the same call."""
         if row["key"] != key:
             raise replay_mismatch(unit_number, call.step)
         if row["status"] == _FAILED:
@@ -398,24 +398,24 @@ class CallRecorder(CallJournal):
         return reply_from_row(row)
 
     async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
-        """A live call leaves: from now on it may be charged, whatever becomes of this process."""
+        """Records that a live call is sent. From now on it may be billed, even if this process dies."""
         call = pending.call
         about = Surplus(call.provider, pending.address, "", 0, 0, worst_cost, IN_FLIGHT)
         pending.in_flight_id = self._surplus.leaving(about)
         await self._ledger.writer.committed()
 
     def returned(self, pending: PendingCall) -> None:
-        """It is under way no longer."""
+        """Records that the call is no longer in flight."""
         self._surplus.arrived(pending.in_flight_id)
         pending.in_flight_id = 0
 
     def unusable(self, pending: PendingCall, account: Account, answer: Answer, order_id: str | None = None) -> None:
-        """A reply that is no answer, of a call that is asked once more: it is paid for."""
+        """Records an unusable reply of a call that is retried; the reply is paid for."""
         self._watch.odd(pending.call, answer)
         self._paid(pending, account, answer, str(answer.finish), order_id)
 
     def possibly_paid(self, pending: PendingCall, account: Account, reason: str, order_id: str | None = None) -> None:
-        """An attempt that no reply came to, and that the provider may have charged for all the same."""
+        """Records an attempt without a reply that the provider may have billed."""
         nothing = Answer("", usage_missing=True)
         answer = account.booked(pending.call, nothing, batch=order_id is not None)
         self._paid(pending, account, answer, reason, order_id)
@@ -444,7 +444,7 @@ class PerformanceLog:
         self._before = context.ledger.tally.so_far()
 
     def write(self, scope: str) -> None:
-        """Of all that happened since it was last told."""
+        """Logs the performance since the last line."""
         before, since = self._before, self._since
         now = self._before = self._context.ledger.tally.so_far()
         self._since = time.monotonic()
@@ -455,7 +455,7 @@ class PerformanceLog:
         peak = sum(account.limiter.peak for account in self._context.accounts.values())
         figures = [
             f"{span(seconds)}",
-            f"{calls:,} calls ({number(calls / seconds, 1)}/s)",
+            f"{calls:,} requests ({number(calls / seconds, 1)}/s)",
             f"{number(live / seconds, 1)} in flight on average, peak {peak:,}",
             *([f"mean latency {span(live / bought)}"] if live and bought else []),
             f"{cached:,} from the cache ({100 * cached / calls if calls else 0:.0f} %)",
@@ -468,14 +468,14 @@ class PerformanceLog:
 
 
 EVERY_WAVE = 20
-"""waves of a run of which each is logged; of later ones the 32nd, the 64th and so on, since a run may have 100,000"""
+"""waves of a run that are all logged; later, the 32nd, the 64th and so on, since a run may have 100,000"""
 
 
 class WaveLog:
-    """Logs the start and the end of each wave: requests, seconds, mean per message.
+    """Logs the start and the end of each wave: requests, seconds, and the mean per message.
 
-    A wave ends with the last request that the study expects in it. Where it does not know their number, the waves follow
-    one another, and the start of the next one is its end. What is open at the end of the run ends with it.
+    A wave ends with the last request that the study expects in it. If that number is unknown, it ends when the next wave
+    starts. All open waves end with the run.
     """
 
     def __init__(self, context: RunContext, expected: ExpectedWaves) -> None:
@@ -486,7 +486,7 @@ class WaveLog:
         context.ledger.tally.on_wave = self._recorded
 
     def start(self, wave: int) -> None:
-        """The first request of a wave that this run makes."""
+        """Records the first request of a wave in this run."""
         self.started.add(wave)
         for earlier in sorted(self._open):
             if self._expected.calls_in(earlier) is None and earlier < wave:
@@ -506,7 +506,7 @@ class WaveLog:
         if wave in self._open and (expected := self._expected.calls_in(wave)) is not None and calls >= expected:
             try:
                 self._end(wave)
-            except Exception as error:  # of a listener: the writer calls this, and must go on
+            except Exception as error:  # raised by a listener; the writer calls this and must continue
                 self._context.fail(error)
 
     def _end(self, wave: int) -> None:

@@ -1,4 +1,4 @@
-"""Repeats requests that failed, with tenacity. The caller decides after each failure whether and when to try again."""
+"""Repeats failed requests with tenacity. After each failure, the caller decides whether and when to retry."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -12,7 +12,7 @@ E = TypeVar("E", bound=Exception)
 async def retry(
     request: Callable[[], Awaitable[T]], errors: tuple[type[E], ...], pause_after: Callable[[E], float | None]
 ) -> T:
-    """Repeats `request` after one of `errors`. `pause_after` names the seconds to wait first; None raises the error."""
+    """Repeats `request` after one of `errors`. `pause_after` returns the seconds to wait; None raises the error."""
     pause: float | None = None
 
     def again(error: BaseException) -> bool:

@@ -1,9 +1,9 @@
-"""Where calls wait together: gathered waves become provider batches, and answers find their stories.
+"""Gathers calls into waves, sends waves as provider batches, and returns the answers to the units.
 
-A wave leaves when no task can go on by itself, as far as the budget and the provider's queue reach; the rest leaves
-when something has been settled. Requests are not stored: a resumed story asks again under the same address and is
-attached to the provider batch that holds it. What comes back unanswered is small and goes live, or goes into another
-provider batch. An answer that comes for a call already answered another way is recorded as surplus and not used.
+A wave is sent when no task can continue by itself, up to the budget and the provider's queue. The rest follows when some
+requests are settled. Requests are not stored: a resumed unit asks again under the same address, and is attached to the
+provider batch that holds the request. A small unanswered remainder is sent live, and a large one as another provider
+batch. An answer for a call that was answered in another way is recorded as surplus and not used.
 """
 
 import asyncio
@@ -41,11 +41,11 @@ from tidepool.storage.states import ProviderBatchPhase
 
 
 REMOTE_ID = re.compile(r"(?!.*\.\.)[\w.:-]{1,200}", re.ASCII)
-"""ids become parts of addresses"""
+"""valid ids, which become parts of URLs"""
 
 
 def reserve_affordable(account: Account, pendings: list[CollectedCall]) -> list[CollectedCall]:
-    """The part of a wave that the budget pays for now; it is reserved."""
+    """The part of a wave that the budget covers now; it is reserved."""
     budget = account.budget
     if not budget.capped or not pendings:
         return pendings
@@ -59,16 +59,16 @@ def reserve_affordable(account: Account, pendings: list[CollectedCall]) -> list[
 
 
 class BatchAssembly:
-    """Gives each provider batch its ticket: an id that follows from what it holds."""
+    """Gives each provider batch its ticket, with an id that follows from its content."""
 
     def __init__(self, batch_id: str, records: ProviderBatchBook) -> None:
         self._batch_id = batch_id
         self._records = records
         self._repetitions: Counter[str] = Counter()
-        """how many were made so far, by content"""
+        """number of batches so far, by content"""
 
     def resume(self) -> None:
-        """After a restart: the same content once more is another provider batch."""
+        """After a restart: counts earlier batches, so that equal content becomes another provider batch."""
         self._repetitions = self._records.made_so_far()
 
     def new(self, provider: str, group: str, pendings: list[CollectedCall]) -> ProviderBatch:
@@ -86,11 +86,11 @@ class BatchAssembly:
         )
 
     def restored(self, stored: StoredProviderBatch) -> ProviderBatch:
-        """With the calls that are still open, and those that were answered another way since."""
+        """A stored provider batch, with its open calls and those that were answered in another way since."""
         remote_names = (stored.remote_id, stored.upload_id or None)
         if not all(name is None or REMOTE_ID.fullmatch(name) for name in remote_names):
             raise FileError(
-                "A provider batch of this file has an id that is none. The file was changed; take care with it."
+                "A provider batch of this file has an invalid id. The file was changed, so be careful with it."
             )
         answered = self._records.answered(address for address, _ in stored.calls)
         recorded = self._records.surplus_of(stored.order_id)
@@ -126,7 +126,7 @@ BatchGroup = tuple[str, str]
 
 
 class WaveSender:
-    """Keeps gathered calls until they leave."""
+    """Holds gathered calls until they are sent."""
 
     def __init__(
         self,
@@ -141,16 +141,16 @@ class WaveSender:
         self._assembly = assembly
         self._open = open_jobs
         self._lifecycle_at = lifecycle_at
-        """of a provider whose batch API takes something"""
+        """returns the lifecycle of a provider whose batch API accepts batches"""
         self._send = send
         self._go_live = go_live
         self._gathered: dict[BatchGroup, list[CollectedCall]] = defaultdict(list)
         self._full: dict[BatchGroup, int] = {}
-        """at how many gathered calls some leave"""
+        """the number of gathered calls at which some are sent"""
         self._most_calls: dict[str, int] = {}
 
     def add(self, pending: CollectedCall) -> None:
-        """A call more; where they are enough for a provider batch, that leaves."""
+        """Adds a call, and sends a provider batch when enough calls are gathered."""
         provider = pending.call.provider
         lifecycle = self._lifecycle_at(provider)
         group = provider, lifecycle.api.group(pending.call) if lifecycle is not None else ""
@@ -164,12 +164,12 @@ class WaveSender:
             self.add(pending)
 
     def halve(self, provider: str, count: int) -> None:
-        """So many calls are too large a provider batch."""
+        """Records that a provider batch with this many calls is too large."""
         self._most_calls[provider] = count // 2
         self._full = {}
 
     def send_all(self) -> bool:
-        """All of them, as far as they may; whether any did."""
+        """Sends as many calls as possible. Returns whether any were sent."""
         gathered, self._gathered, self._full = self._gathered, defaultdict(list), {}
         for group, pendings in gathered.items():
             lifecycle = self._lifecycle_at(group[0])
@@ -202,19 +202,19 @@ class WaveSender:
         for chunk in chunks:
             self._send_chunk(group, lifecycle, chunk)
         self._gathered[group] = remainder + pendings[len(ready) :]
-        # What could not leave now is not tried again with every call that comes.
+        # Calls that could not be sent now are not tried again with every new call.
         self._full[group] = len(self._gathered[group]) + most if len(ready) < len(pendings) else most
 
     def _send_together(self, group: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]) -> None:
         account = lifecycle.account
         pendings.sort(key=lambda pending: pending.call.wave)
         if len(pendings) == 1:
-            self._context.log("info", f"A wave of one call of {account.name} goes live.")
+            self._context.log("info", f"A wave of one request to {account.name} is sent live.")
             self._go_live(pendings)
             return
         queue = self._open.queue(*group)
         if not queue.waiting and queue.count_fitting([pending.call for pending in pendings]) < 2:
-            warning = f"{account.name} has no room for {len(pendings)} calls in a batch: they go live."
+            warning = f"{account.name} has no room for {len(pendings)} requests in a batch. They are sent live."
             self._context.log("warning", warning)
             self._go_live(pendings)
             return
@@ -226,7 +226,7 @@ class WaveSender:
     def _reserve_fitting(
         self, group: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
     ) -> list[CollectedCall]:
-        """Those that the queue has room for and the budget pays for: they are reserved."""
+        """The calls that fit into the queue and the budget; they are reserved."""
         fitting = self._open.queue(*group).count_fitting([pending.call for pending in pendings])
         return reserve_affordable(lifecycle.account, pendings[:fitting]) if fitting > 1 else []
 
@@ -244,10 +244,10 @@ STOP_SECONDS = 30.0
 
 
 class BatchScheduler:
-    """Decides when gathered calls leave, in which provider batches, and what becomes of each call afterwards."""
+    """Decides when gathered calls are sent, in which provider batches, and how each call continues afterwards."""
 
     def __init__(self, context: RunContext) -> None:
-        """`context` is that of the batch whose rows and log tell of provider batches; others of its run join it."""
+        """`context` is that of the batch whose rows and log describe provider batches; other batches of the run join."""
         self._context = context
         self._run = context.run
         self._recorders: dict[int, CallRecorder] = {}
@@ -259,19 +259,19 @@ class BatchScheduler:
             context, self._assembly, self.jobs, self._lifecycle_taking, self._send, self._go_live
         )
         self._lives: set[asyncio.Task[None]] = set()
-        """what creates and follows provider batches"""
+        """tasks that create and follow provider batches"""
         self._returned: Counter[Address] = Counter()
-        """how often calls that are still open came back from a provider batch"""
+        """number of times that open calls came back from a provider batch"""
         self._settlement = Settlement(context, self._recorders, self.jobs, self._returned)
         self._refused: set[str] = set()
-        """providers whose batch API takes nothing"""
+        """providers whose batch API accepts nothing"""
         self._losers: set[str] = set()
         self._sending_handle: asyncio.Handle | None = None
         self._run.give_up = self.give_up
         self._run.tasks.on_idle = self.consider_sending
 
     def join(self, batch_number: int, recorder: CallRecorder) -> None:
-        """A batch of the run, whose calls may be gathered from now on."""
+        """Adds a batch of the run, whose calls may be gathered from now on."""
         self._recorders[batch_number] = recorder
 
     # -- gathering ---------------------------------------------------------------------------------------
@@ -280,11 +280,11 @@ class BatchScheduler:
         return (unit_id, step) in self.jobs.by_address
 
     def gathers_for(self, account: Account) -> bool:
-        """Calls of this account are gathered: it has a batch API that has not refused."""
+        """Whether calls of this account are gathered: it has a batch API that has not rejected batches."""
         return account.provider.batches is not None and account.name not in self._refused
 
     def gather(self, pending: CollectedCall) -> None:
-        """Keeps a parked call until its wave leaves, or attaches it to the provider batch that holds it already."""
+        """Holds a parked call until its wave is sent, or attaches it to the provider batch that already has it."""
         job = self.jobs.by_address.get(pending.address)
         if job is None:
             self._departures.add(pending)
@@ -295,10 +295,10 @@ class BatchScheduler:
         if job.can_handle:
             self._handle_results(job)
 
-    # -- leaving -----------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------------
 
     def consider_sending(self) -> None:
-        """Where no task can go on by itself, what was gathered leaves: soon, when the loop has come to rest."""
+        """Sends gathered calls if no task can continue by itself, after the event loop is idle."""
         if not self._run.tasks.busy and self._sending_handle is None:
             self._sending_handle = asyncio.get_running_loop().call_soon(self._send_if_idle)
 
@@ -309,10 +309,10 @@ class BatchScheduler:
             self._send_gathered()
 
     def _send_gathered(self) -> None:
-        """Everything gathered leaves, as far as it may."""
+        """Sends as many gathered calls as possible."""
         if ready := [
             job for job in self.jobs.all if job.handler is not None and job.waiting
-        ]:  # though not all have come
+        ]:  # even if some are missing
             for job in ready:
                 self._handle_results(job)
             return
@@ -351,13 +351,15 @@ class BatchScheduler:
             self._lose(job, ending.lost or str(ending.refusal))
 
     def _lose(self, job: ProviderBatch, reason: str) -> None:
-        """What was seen to exist may be charged. An API that loses a second one is asked no more."""
+        """Handles a lost batch. It may be billed if it was seen. An API that loses a second batch is no longer used."""
         after = (
-            "its calls, and those that follow, go live" if job.provider in self._losers else "its calls are asked again"
+            "its requests, and all later ones, are sent live"
+            if job.provider in self._losers
+            else "its requests are sent again"
         )
         self._refused |= self._losers & {job.provider}
         self._losers.add(job.provider)
-        self._context.log("warning", f"A provider batch at {job.provider} is lost ({reason}): {after}.")
+        self._context.log("warning", f"A provider batch at {job.provider} is lost ({reason}), so {after}.")
         small = is_small(len(job.waiting), job.ticket.count)
         live = small or job.provider in self._refused
         self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=live, paid=job.known))
@@ -366,25 +368,25 @@ class BatchScheduler:
         job.results, job.unread = ending.results, ending.unread
         if job.unread and not job.results:
             self._refused.add(job.provider)
-            warning = f"Nothing of a provider batch at {job.provider} can be read"
-            self._context.log("warning", f"{warning}: its calls, and those that follow, go live.")
+            warning = f"No result of a provider batch at {job.provider} can be read"
+            self._context.log("warning", f"{warning}. Its requests, and all later ones, are sent live.")
         self.jobs.queue_of(job).served()
         self.jobs.record_surplus(job)
         self._conclude(job, self._settle)
 
     def _conclude(self, job: ProviderBatch, handler: ResultHandler) -> None:
-        """It has come to something: whoever waits for it is dealt with, at once or when they have come."""
+        """Sets the handler of a batch whose outcome is known. It runs now, or when all waiting units have arrived."""
         job.handler = handler
         if job.can_handle:
             self._handle_results(job)
 
     def _handle_results(self, job: ProviderBatch) -> None:
-        """Answers on their way to the ledger: no wave leaves before they have come through."""
+        """Starts the handler. No wave is sent before its answers are in the ledger."""
         assert job.handler is not None
         self._run.tasks.spawn(job.handler(job), self._run.tasks.ending(self._context.fail_if_raised))
 
     async def _settle(self, job: ProviderBatch) -> None:
-        """Gives each waiting story its answer, all together. What is unanswered goes live or into another batch."""
+        """Gives each waiting unit its answer, all together. Unanswered calls are sent live or in another batch."""
         assert job.results is not None
         settled: list[CollectedCall] = []
         remainder: list[CollectedCall] = []
@@ -404,7 +406,7 @@ class BatchScheduler:
             self.jobs.close(job, phase)
 
     def _resend(self, job: ProviderBatch, remainder: list[CollectedCall]) -> None:
-        """Missing, expired, straggling: one rule. A small rest goes live, a large one into another provider batch."""
+        """Sends missing, expired and late calls again: a small remainder live, a large one as another provider batch."""
         if not remainder:
             return
         for pending in remainder:
@@ -421,25 +423,25 @@ class BatchScheduler:
             (live if hurried or worn else to_resend).append(pending)
         self._context.log(
             "warning",
-            f"{len(remainder):,} of {job.ticket.count:,} calls came back unanswered from a provider batch at "
-            f"{job.provider}: {len(live):,} go live, {len(to_resend):,} into another provider batch.",
+            f"{len(remainder):,} of {job.ticket.count:,} requests came back unanswered from a provider batch at "
+            f"{job.provider}: {len(live):,} are sent live, {len(to_resend):,} in another provider batch.",
         )
         self._departures.add_all(to_resend)
         self._go_live(live)
 
     def _refuse(self, job: ProviderBatch, refusal: BatchRefused) -> None:
-        """`batch refused` → live calls, with the reason in the log; too large → smaller provider batches."""
+        """Handles a rejected batch: sends its calls live, or in smaller provider batches if it was too large."""
         count, provider = job.ticket.count, job.provider
         smaller = refusal.too_large and count > 2
         if smaller and job.remote_id is not None:
             self.jobs.queue_of(job).refused(job.tokens)
-            warning = f"{provider} has no room for a batch of {count:,} ({refusal}): less follows."
+            warning = f"{provider} has no room for a batch of {count:,} ({refusal}). Smaller ones follow."
         elif smaller:
             self._departures.halve(provider, count)
-            warning = f"{provider} finds a batch of {count:,} too large ({refusal}): halves follow."
+            warning = f"{provider} rejects a batch of {count:,} as too large ({refusal}). Halves follow."
         else:
             self._refused.add(provider)
-            warning = f"{provider} refused a provider batch ({refusal}): {count:,} calls go live."
+            warning = f"{provider} rejected a provider batch ({refusal}): {count:,} requests are sent live."
         self._context.log("warning", warning)
         if refusal.doubtful:
             self._go_live(self.jobs.abandon_unseen(job))
@@ -447,7 +449,7 @@ class BatchScheduler:
         self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.REFUSED, live=not smaller))
 
     async def _dissolve(self, job: ProviderBatch, *, phase: ProviderBatchPhase, live: bool, paid: bool = False) -> None:
-        """The provider batch is no more: its calls look for another way. `paid`: they may be charged all the same."""
+        """Releases the calls of a provider batch that no longer exists. `paid`: they may be billed."""
         pendings = self.jobs.take_waiting(job)
         if paid:
             self._settlement.record_lost(job, pendings)
@@ -461,10 +463,10 @@ class BatchScheduler:
             self._departures.add_all(pendings)
 
     def _give_up_waiting(self, job: ProviderBatch) -> None:
-        """It takes too long, even to cancel: its calls go live, and what it still brings is surplus."""
+        """Stops waiting for a batch that takes too long, even to cancel. Its calls are sent live, and its results are unneeded."""
         count = len(job.waiting)
         if job.handler is None and count:
-            self._context.log("warning", f"It still runs: its {count:,} calls go live now.")
+            self._context.log("warning", f"The provider batch still runs. Its {count:,} requests are sent live now.")
             self._conclude(job, self._abandon)
 
     async def _abandon(self, job: ProviderBatch) -> None:
@@ -473,16 +475,16 @@ class BatchScheduler:
             job.handler = None
 
     def give_up(self, order_id: str) -> None:
-        """Somebody does not want to wait for this provider batch any more, by its id here or at its provider."""
+        """Gives up a provider batch, by its id here or at its provider."""
         job = next((job for job in self.jobs.all if order_id in (job.id, job.remote_id)), None)
         if job is None or job.results is not None or (job.remote_id is None and job.waiting):
             state = "is just being created" if job is not None and job.results is None else "is not open"
-            self._context.log("info", f"The provider batch {order_id} {state}: nothing was given up.")
+            self._context.log("info", f"The provider batch {order_id} {state}. Nothing was given up.")
             return
         self._start(self._give_up_job(job))
 
     async def _give_up_job(self, job: ProviderBatch) -> None:
-        """Cancelled where that goes; what it finished is kept, and the rest is asked again."""
+        """Cancels the batch if possible. Finished results are used, and other calls are sent again."""
         self._context.log("info", f"Giving up the provider batch {job.remote_id or job.id} at {job.provider}.")
         if job.life is not None:
             job.life.cancel()
@@ -493,14 +495,14 @@ class BatchScheduler:
         self.jobs.leave_queue(job)
         job.given_up = True
         if results is None:
-            self._lose(job, "it was given up, and what it still does may be charged")
+            self._lose(job, "it was given up, and its remaining results may be billed")
         else:
             self._collect(job, Ending(results))
 
-    # -- stories -----------------------------------------------------------------------------------------
+    # -- units -----------------------------------------------------------------------------------------
 
     def _go_live(self, pendings: list[CollectedCall]) -> None:
-        """The stories buy these themselves: they count as live calls from now on."""
+        """Returns the calls to their units, which send them live from now on."""
         for pending in pendings:
             self._returned.pop(pending.address, None)
             self._run.tasks.release(pending.future, None)
@@ -508,15 +510,15 @@ class BatchScheduler:
     # -- restarts and stops ------------------------------------------------------------------------------
 
     def resume(self) -> None:
-        """After a restart: the open provider batches of the file are followed again."""
+        """After a restart: follows the open provider batches of the file."""
         self._assembly.resume()
         for stored in self._records.open():
             job = self._assembly.restored(stored)
             lifecycle = self._lifecycle_at(stored.provider)
             if lifecycle is None:
                 raise RunError(
-                    f"The batch has an open provider batch at {stored.provider}, whose batch API this config no longer "
-                    "uses. Resume it without that change."
+                    f"The batch has an open provider batch at {stored.provider}, but the changed config no longer "
+                    "uses its batch API. Resume it without that change."
                 )
             if stored.phase == ProviderBatchPhase.INTENDED:
                 job.addresses = {}
@@ -532,25 +534,29 @@ class BatchScheduler:
 
     async def _resume_job(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
         if job.remote_id is None and not await lifecycle.recover(job):
-            words = f"A provider batch planned at {job.provider} was never created: its calls go into another one."
+            words = (
+                f"A provider batch planned at {job.provider} was never created. Its requests are sent in another one."
+            )
             self._context.log("info", words)
             self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=False))
             return
         await self._see_through(job, lifecycle)
 
     async def stop(self, *, cancel: bool) -> None:
-        """Finishes a creation in flight, never waits for a provider batch."""
+        """Finishes a creation in flight. Never waits for a provider batch."""
         await self._end_tasks()
         for job in self.jobs.all:
             if cancel:
                 await self._lifecycles[job.provider].cancel(job)
             elif job.remote_id is not None:
-                words = f"Left at {job.provider}: {job.remote_id}. A resume is attached to it."
+                words = (
+                    f"The provider batch {job.remote_id} keeps running at {job.provider}. A resume continues with it."
+                )
                 self._context.log("info", words)
 
     async def finish(self) -> None:
-        """The study is over: what provider batches still bring is surplus, and what they have not begun need not be
-        paid."""
+        """Ends open provider batches after the study: their results are unneeded, and cancelling avoids the cost of requests
+        that have not started."""
         await self._end_tasks()
         for job in list(self.jobs.all):
             job.abandoned |= job.addresses

@@ -1,7 +1,7 @@
-"""The services of the contract as a table, and how many calls of a provider are expected to be ready at the same moment.
+"""The services of the contract as a table, and the expected number of calls of a provider at the same moment.
 
-The plan says how large a wave will be before anything is called, so that the decision for a provider batch does not depend on which answer
-comes first, on what the budget lets go, or on what the cache knew. A study that only finds out as it goes announces it wave by wave."""
+The plan knows the size of each wave before anything is sent. So the decision for a provider batch does not depend on which answer comes
+first, on the budget, or on the cache. A study that cannot know the sizes in advance announces them wave by wave."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -28,9 +28,9 @@ class Admission(Enum):
 class ServicePlan:
     admission: Admission
     transport: Transport
-    """batch: by each provider's batch API where it has one"""
+    """batch: through each provider's batch API if it has one"""
     provider: str = ""
-    """the provider it is named after, whose waves go by batch API whatever their size"""
+    """the provider in its name, whose waves always use the batch API"""
 
     @property
     def batched(self) -> bool:
@@ -60,14 +60,14 @@ def units_at_once(service: Service) -> int | None:
 
 
 def groups_of(units: int, size: int | None) -> int:
-    """How many groups of so many units follow one another, each waiting for the end of the one before."""
+    """The number of sequential groups of `size` units, each of which waits for the one before."""
     return 1 if size is None else max(1, -(-units // size))
 
 
 def batch_from(service: Service, provider: str, limits: Limits) -> int:
-    """How many calls a wave of the provider must be expected to have to go by its batch API.
+    """The minimum size of a wave for the provider's batch API.
 
-    Whoever names a provider's batch API has decided. Simulated models stand in for those of the provider that is named.
+    A service named after a provider always uses its batch API. Simulated models replace those of the named provider.
     """
     batch_provider = SERVICES[service.name].provider
     family = getattr(limits, "like", None) or provider
@@ -76,7 +76,7 @@ def batch_from(service: Service, provider: str, limits: Limits) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _PlannedWaves:
-    """Of one provider, in their order."""
+    """The waves of one provider, in order."""
 
     numbers: list[int]
     sizes: list[float]
@@ -85,7 +85,7 @@ class _PlannedWaves:
 
 class ExpectedWaves:
     def __init__(self, plan: "Plan", of_all: "Plan | None" = None) -> None:
-        """`of_all`: what all batches of the same run ask, whose waves leave together."""
+        """`of_all`: the plan of all batches in the same run, whose waves are sent together."""
         self._extra_calls = _calls_of_others(plan, of_all) if of_all is not None and of_all is not plan else {}
         sizes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         totals: Counter[tuple[str, int]] = Counter()
@@ -100,16 +100,16 @@ class ExpectedWaves:
             self._planned[provider] = _PlannedWaves(numbers, [of_waves[number] for number in numbers], shares)
         self._announced: dict[tuple[str, int], int] = {}
         self._calls: Counter[int] = Counter()
-        """in each wave, where that is known"""
+        """number of calls in each wave, if it is known"""
         for planned in plan.calls if plan.exact else ():
             self._calls[planned.wave] += planned.calls
 
     def calls_in(self, wave: int) -> int | None:
-        """Requests of the batch in a wave; None where the plan only estimates them."""
+        """Requests of the batch in a wave; None if the plan only estimates them."""
         return self._calls.get(wave)
 
     def announce(self, wave: int, calls: Mapping[str, int]) -> None:
-        """What a wave will hold after all, by model."""
+        """Sets the calls of a wave, by model."""
         by_provider: Counter[str] = Counter()
         for model, count in calls.items():
             by_provider[model.partition(":")[0]] += count
@@ -117,8 +117,8 @@ class ExpectedWaves:
             self._announced[provider, wave] = count
 
     def size(self, provider: str, wave: int, units: int = 0) -> float:
-        """Of the wave with this number, or of the next one that the plan names. `units`: so many go at the same pace;
-        0: all that the plan has in the wave."""
+        """The size of the wave with this number, or of the next planned one. `units`: the number of units with the same
+        timing; 0: all units of the wave."""
         own = self._own_size(provider, wave, units)
         return own + self._extra_calls.get((provider, wave), 0.0) if self._extra_calls else own
 
@@ -133,7 +133,7 @@ class ExpectedWaves:
 
 
 def _calls_of_others(plan: "Plan", of_all: "Plan") -> dict[tuple[str, int], float]:
-    """How many calls of others leave with those of a wave: of whoever has no fewer rounds, since others go on without."""
+    """The calls of other batches in the same wave, if they have at least as many rounds, since the rest ends earlier."""
     rounds: dict[tuple[str, int], int] = {}
     extra: dict[tuple[str, int], float] = defaultdict(float)
     for planned in plan.calls:
@@ -152,7 +152,7 @@ def _calls_of_others(plan: "Plan", of_all: "Plan") -> dict[tuple[str, int], floa
 
 MOST_GROUPS = 8
 LEAST_IN_GROUP = 100
-"""units, where any wave goes by batch API"""
+"""units in a group if any wave uses the batch API"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +160,15 @@ class Stages:
     size: int
     """units in flight, or in a group"""
     gathered: bool
-    """a group is begun together and ends before the next"""
+    """a group starts together and ends before the next"""
 
 
 def stages_of(config: FrozenConfig, models: Iterable[str], units: int) -> Stages:
-    """Of a batch that has a stop rule and asks these models."""
+    """The stages of a batch with a [stop] rule and these models."""
     limits = _limits(config, models)
     least = _least_gathered(config, limits)
     at_once = sum(settings.max_concurrent * max(1, len(settings.hosts)) for settings in limits.values())
-    window = at_once + at_once // 4  # so that somebody waits for each place that becomes free
+    window = at_once + at_once // 4  # so that a unit waits for each place that becomes free
     if least is None:
         one_by_one = SERVICES[config.service.name].admission is Admission.LANES
         return Stages(config.service.max_concurrent if one_by_one else window, gathered=False)
@@ -185,7 +185,7 @@ def _limits(config: FrozenConfig, models: Iterable[str]) -> dict[str, ProviderSe
 
 
 def _least_gathered(config: FrozenConfig, limits: dict[str, ProviderSettings]) -> int | None:
-    """How large a wave must be to go by batch API; None: none does."""
+    """The minimum size of a wave for the batch API; None: no wave uses it."""
     if not SERVICES[config.service.name].batched:
         return None
     sizes = []
@@ -196,7 +196,7 @@ def _least_gathered(config: FrozenConfig, limits: dict[str, ProviderSettings]) -
 
 
 def units_at_a_time(config: FrozenConfig, models: Iterable[str], units: int) -> int | None:
-    """How many units are begun together before others are, which makes no difference to live calls; None: all."""
+    """The number of units that start together before others do, which does not affect live calls; None: all."""
     if not SERVICES[config.service.name].batched:
         return None
     if config.stop is None or _least_gathered(config, _limits(config, models)) is None:
@@ -205,16 +205,17 @@ def units_at_a_time(config: FrozenConfig, models: Iterable[str], units: int) -> 
 
 
 def stop_notes(config: FrozenConfig, models: Iterable[str], units: int) -> Iterator[str]:
-    """What a plan says of the rule."""
+    """Notes of a plan about the [stop] rule."""
     if config.stop is None:
         return
-    yield "It may stop earlier, when it is sure ([stop]); all figures are those of the most that it may take."
+    yield "The batch may stop early ([stop]). All numbers are for the full length."
     stages = stages_of(config, models, units)
     if stages.gathered:
         groups = -(-units // stages.size)
         yield (
-            f"By batch API it looks after each of {groups} groups of {stages.size:,}, one after another: up to {groups} times the "
-            'waiting of one. service.name = "live" looks sooner, at the price of live calls.'
+            f"With the batch API, it checks after each of {groups} groups of {stages.size:,}, which run one after another. "
+            f"This takes up to {groups} times as "
+            'long as one group. With service.name = "live", it checks sooner, at the price of live requests.'
         )
     else:
-        yield f"Up to {3 * stages.size:,} that were begun before it is sure are finished and kept."
+        yield f"Up to {3 * stages.size:,} units that start before the rule stops the batch are finished and kept."

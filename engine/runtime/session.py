@@ -1,5 +1,5 @@
-"""One process's turn at a batch, or at several that belong together: from their opened accounts to the study's end, or to
-what stops it."""
+"""One process's run of a batch, or of several that belong together: from the opened accounts to the end of the study, or
+to an interruption."""
 
 import asyncio
 import sqlite3
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.25
 MOST_SHOWN = 2_000
-"""calls in flight that a heartbeat names"""
+"""calls in flight that a heartbeat lists"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Stop:
 
     code: StopCode
     words: str = ""
-    """the code in words, where it says more: which signal"""
+    """the code in words, if it says more, such as which signal"""
     cancel_batches: bool = False
-    """provider batches are cancelled, not left"""
+    """provider batches are cancelled instead of left running"""
     fault: TidepoolError | None = None
 
     @property
     def reason(self) -> str:
-        """As people read it."""
+        """The reason in words."""
         return str(self.fault) if self.fault is not None else self.words or self.code.value
 
 
@@ -63,16 +63,16 @@ async def _ignored(changes: Sequence[str]) -> None:
 
 
 class RunControl:
-    """What the caller holds to stop a run; `on_stop` is what becomes of its provider batches."""
+    """Lets the caller stop a run; `on_stop` decides about its provider batches."""
 
     def __init__(self, on_stop: str = "leave") -> None:
         self.on_stop = on_stop
         self.requested: Stop | None = None
-        """the first stop that was asked for"""
+        """the first stop request"""
         self.on_request: Callable[[], None] = lambda: None
-        """called with it: no call leaves any more, however long it takes until all else is told"""
+        """called with it: no call is sent from then on, however long the rest of the stop takes"""
         self.on_limits: Callable[[Sequence[str]], Awaitable[None]] = _ignored
-        """called with limits that were changed, as `--set` has them, so that they hold for a resume too"""
+        """called with changed limits in the form of `--set`, so that a resume uses them too"""
         self._event = asyncio.Event()
         self._started = time.monotonic()
         self._rested = False
@@ -92,14 +92,14 @@ class RunControl:
         return self.requested
 
     async def watch(self, leading: RunContext, playing: Callable[[], Sequence[tuple[RunContext, float]]]) -> None:
-        """Beats, and takes the words left in the file, until cancelled. Words to a study are left with its first batch.
+        """Writes heartbeats and reads commands from the file, until cancelled. Commands to a study are stored with its first batch.
 
-        `playing` are the batches under way, each with its seconds in earlier sessions.
+        `playing` returns the running batches, each with its seconds in earlier sessions.
         """
         ledger = leading.ledger
         last_beat = 0.0
         commands_read = set[int]()
-        """commands that were read; the file says so only after the next commit"""
+        """commands that were read; the file records this only after the next commit"""
         while True:
             if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
                 last_beat = time.monotonic()
@@ -158,11 +158,11 @@ class RunControl:
             case "give up":
                 context.run.give_up(str(arguments.get("order")))
             case _:
-                context.log("warning", f"The word {command!r} was not understood.")
+                context.log("warning", f"Unknown command {command!r} was ignored.")
 
 
 def _limits_of(account: Account) -> dict[str, Any]:
-    """What a watcher is shown of an account."""
+    """The state of an account for watchers."""
     limiter, resting = account.limiter, account.resting()
     return {
         "allowed": int(limiter.allowed),
@@ -175,7 +175,7 @@ def _limits_of(account: Account) -> dict[str, Any]:
 
 
 def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any]:
-    """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's. Those that were taken."""
+    """Changes limits while running, as KEY = VALUE; `providers.NAME.KEY` is for one provider. Returns the changed ones."""
     changed: dict[str, Any] = {}
     for key, value in changes.items():
         try:
@@ -183,11 +183,11 @@ def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any
             accounts = context.accounts
             if provider is not None:
                 if provider not in accounts:
-                    raise UsageError(f"the batch sends nothing to {provider}.")
+                    raise UsageError(f"the batch sends no requests to {provider}.")
                 accounts = {provider: accounts[provider]}
             _change_limit(context, name, checked, accounts, whole=provider is None)
         except (TidepoolError, ValueError, TypeError) as error:
-            context.log("warning", f"The limit {key} = {value} was not taken: {error}")
+            context.log("warning", f"The limit {key} = {value} was rejected: {error}")
         else:
             context.log("info", f"Limit changed: {key} = {value}.")
             changed[key] = checked
@@ -196,7 +196,7 @@ def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any
 
 def _change_limit(context: RunContext, name: str, value: Any, accounts: Mapping[str, Account], *, whole: bool) -> None:
     if name == "budget_usd" and value and any(not account.knows_prices for account in accounts.values()):
-        raise UsageError("a price is not known, so the budget could not be kept.")
+        raise UsageError("the price of a model is not known, so the budget could not be kept.")
     if name == "budget_usd" and whole:
         context.budget.change(value)
         return
@@ -212,7 +212,7 @@ DRAIN_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """What a turn came to: `stop` is what ended it early, `reason` the study's own rule that ended it."""
+    """The outcome of a session: `stop` is what ended it early, `reason` the study's own rule that ended it."""
 
     stop: Stop | None
     reason: str | None = None
@@ -220,17 +220,17 @@ class SessionOutcome:
 
 @dataclass
 class RunningBatch:
-    """A batch that is taken up: its study, and who listens."""
+    """A batch in this session, with its study and its listener."""
 
     study: "Study"
     batch_id: str = ""
     """empty: not written yet"""
     resumed: bool = False
     ended: bool = False
-    """it has come to its end before: nothing of it is played, and the others' provider batches are told in its log"""
+    """it ended before: none of it runs again, and its log covers provider batches of the others"""
     listener: Listener | None = None
     servers: tuple[str, ...] = ()
-    """in words, those that are not the providers' usual ones"""
+    """servers that are not the providers' usual ones, in words"""
 
     @property
     def config(self) -> FrozenConfig:
@@ -242,15 +242,15 @@ class RunningBatch:
 
     @property
     def providers(self) -> frozenset[str]:
-        """Providers of the batch's models; a study opens the accounts of all its batches."""
+        """The providers of the batch's models; a study opens the accounts of all its batches."""
         return frozenset(model.partition(":")[0] for model in self.config.models())
 
 
 def verdict(
     outcome: SessionOutcome, *, calls: int, completed: int, failed: int
 ) -> tuple[BatchStatus, str | None, StopCode | None]:
-    """What the file says of a batch after a turn, by what stopped it and how many of its calls and units there are: status,
-    reason and code."""
+    """The status, reason and code of a batch after a session, from what stopped it and the number of its calls and
+    units."""
     if (stop := outcome.stop) is not None:
         began = stop.fault is None or calls
         return BatchStatus.INTERRUPTED if began else BatchStatus.FAILED, stop.reason, stop.code
@@ -259,7 +259,7 @@ def verdict(
 
 
 class Session:
-    """One process's turn at the batches of a run."""
+    """One process's session with the batches of a run."""
 
     def __init__(
         self,
@@ -270,8 +270,8 @@ class Session:
         control: RunControl,
         on_end: Callable[[RunningBatch, SessionOutcome], Awaitable[None]],
     ) -> None:
-        """`run_id`: the study's id, or the only batch's. The log of the first of `turns` says what is not one batch's own.
-        `on_end` is called with each batch that comes to its end while others go on."""
+        """`run_id`: the study's id, or the only batch's. Messages about all batches go to the log of the first of `turns`.
+        `on_end` is called with each batch that ends while others continue."""
         self._path = path
         self._turns = turns
         self._workers = accounts.workers
@@ -288,7 +288,7 @@ class Session:
         self._ends: set[asyncio.Task[None]] = set()
 
     async def run(self) -> list[SessionOutcome]:
-        """Plays the batches, whatever happens, and lets go of the file: what became of each."""
+        """Runs the batches, releases the file in any case, and returns the outcome of each."""
         write_error: FileError | None = None
         try:
             writer = Writer(self._path)
@@ -322,7 +322,7 @@ class Session:
             context = RunContext(
                 *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
                 run=self._shared,
-                # Of a study whose cells go different ways, live ones keep no wave waiting.
+                # In a study with different transports, live cells do not delay a wave.
                 tasks=None if turn.resumed or len(self._turns) == 1 or self._has_waves(turn) else Tasks(),
                 asks=frozenset() if turn.ended else turn.providers,
             )
@@ -336,17 +336,17 @@ class Session:
         self._context = self.runs[0].context
 
     def _concurrency(self) -> int:
-        """Live calls that may be in flight, as limits are at the moment."""
+        """Live calls that may be in flight, by the current limits."""
         return sum(account.limiter.ceiling for account in self._accounts.values())
 
     def _has_waves(self, turn: RunningBatch) -> bool:
-        """Whether calls of it may wait for a wave."""
+        """Whether its calls may wait for a wave."""
         apis = {name: account.provider.batches for name, account in self._accounts.items()}
         providers = {planned.model.partition(":")[0] for planned in turn.plan.calls}
         return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in providers)
 
     def _budgets(self, reader: sqlite3.Connection, numbers: Sequence[int]) -> Budget:
-        """The budget of the whole; each account gets its own part of it."""
+        """The budget of the whole run; each account gets its own part of it."""
         config = next(turn.config for turn in self._turns if not turn.ended)
         money = money_by_provider(reader, numbers)
         spent = sum(progress["cost_usd"] for progress in self._progress)
@@ -359,18 +359,18 @@ class Session:
         return whole
 
     def _outcome(self, place: int, stop: Stop | None) -> SessionOutcome:
-        """A batch of several that had come to its end is not touched by what stopped the others."""
+        """The outcome of one batch. A batch that ended earlier is not affected by what stopped the others."""
         main = self._mains[place]
         ended = main is not None and main.done() and not main.cancelled() and main.exception() is None
         return SessionOutcome(None if ended and len(self.runs) > 1 else stop, self.runs[place].reason)
 
     async def _play(self) -> Stop | None:
-        """The study to its end (None), or to what stopped it."""
+        """Runs the study to its end (None), or to what stopped it."""
         self._open()
-        if self._control.requested is not None:  # while hands were waited for
+        if self._control.requested is not None:  # while waiting for workers
             self._no_new_calls()
         watch = asyncio.create_task(self._control.watch(self._context, self._playing))
-        watch.add_done_callback(self._context.fail_if_raised)  # nobody could steer the run
+        watch.add_done_callback(self._context.fail_if_raised)  # without it, the run could not be controlled
         for place, (run, turn) in enumerate(zip(self.runs, self._turns, strict=True)):
             if not turn.ended:
                 tasks = run.context.tasks
@@ -398,7 +398,7 @@ class Session:
                 self._control.beat(context, earlier)
 
     def _playing(self, *, to_the_end: bool = False) -> list[tuple[RunContext, float]]:
-        """The batches under way, each with its seconds in earlier sessions."""
+        """The running batches, each with its seconds in earlier sessions."""
         return [
             (run.context, progress["seconds"])
             for run, progress, main in zip(self.runs, self._progress, self._mains, strict=True)
@@ -427,14 +427,14 @@ class Session:
         context = run.context
         context.log("info", "Resumed." if turn.resumed else "Started.")
         for line in turn.servers:
-            context.log("info", f"Asks {line}.")
+            context.log("info", f"Sends requests to {line}.")
         for words in turn.plan.warnings:
             context.log("warning", words)
         if turn.resumed:
             run.resume()
 
     def _log_transport(self) -> None:
-        """Provider batches may take hours, and some wait for others: whoever starts a batch is told."""
+        """Logs the transport, since provider batches may take hours and some wait for others."""
         context = self._context
         apis = {name: account.provider.batches for name, account in context.accounts.items()}
         words = transport_plan(self._plan, context.config, apis, several=len(self.runs) > 1).words
@@ -444,7 +444,7 @@ class Session:
                 context.log("info", f"Planned: {line}.")
 
     def _ended(self, place: int, main: "asyncio.Task[None]") -> None:
-        """The batch has come to its end; the run goes on while another has not."""
+        """Handles the end of a batch. The run continues while another batch is not done."""
         tasks = self._shared.tasks
         pairs = zip(self.runs, self._mains, strict=True)
         self._shared.finished = all(
@@ -483,7 +483,7 @@ class Session:
         return stop
 
     async def _drain(self) -> None:
-        """No new calls; those at a provider may finish, for a while."""
+        """Stops sending new calls, and gives those in flight some time to finish."""
         self._no_new_calls()
         limiters = [account.limiter for account in self._accounts.values()]
         deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
@@ -512,7 +512,7 @@ async def _play_logged(study: "Study", run: BatchRun) -> None:
 
 
 def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
-    """Who lets units begin, where the batch stops when it is sure."""
+    """Decides which units may start, if the batch has a [stop] rule."""
     plan = turn.plan
     if turn.ended or (rule := turn.study.stop_rule()) is None:
         return None
@@ -521,6 +521,6 @@ def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
 
 
 def _retrieve_error(all_runs: "asyncio.Future[Any]") -> None:
-    """Whoever stops a run cancels its batches: asyncio is not to tell of that as of an error that nobody saw."""
+    """Marks the error as read. Otherwise asyncio would report it after a stop that cancels the batches."""
     if not all_runs.cancelled():
         all_runs.exception()

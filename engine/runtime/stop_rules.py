@@ -1,14 +1,14 @@
-"""Stop rules: what they watch, when they look, what they decide, and how far units are begun ahead of them.
+"""Early-stop rules: what they watch, when they check, what they decide, and how many units start ahead of them.
 
-A rule looks at the unbroken prefix of planned blocks alone, never at what happened to end first: a block counts when all of
-its units have ended and their outcomes are in the file. So where it stops is a function of the answers,
-however often the run was killed and resumed. `half_width` looks at the ordinary interval of the report, from 100 units on and
-then each time a fiftieth has come in (Chow and Robbins). `decided` looks after every block at a confidence sequence, so that it
-is never wrong more often than one in twenty times, however often it looks.
+A rule reads only the unbroken prefix of planned blocks, never the units that happened to end first. A block counts when
+all of its units have ended and their outcomes are in the file. So the stopping point is a function of the answers,
+however often the run was killed and resumed. `half_width` checks the ordinary interval of the report, from 100 units on
+and then after each further fiftieth (Chow and Robbins). `decided` checks a confidence sequence after every block, which
+keeps the error rate at or below one in twenty for any number of checks.
 
-Were all units begun at once, nothing could be saved. Live, as many are in flight as keep the limits busy, and none is more than two
-such windows ahead of the blocks that were looked at. By batch API a group is begun together, since a provider batch may take hours,
-and the rule looks when it has ended. What was begun is finished and kept."""
+If all units started at once, nothing could be saved. Live, as many are in flight as keep the limits busy, and none is more than two
+such windows ahead of the checked blocks. With the batch API, a group starts together, since a provider batch may take hours,
+and the rule checks when the group has ended. All started units are finished and kept."""
 
 import sqlite3
 from bisect import bisect_left
@@ -30,44 +30,44 @@ from tidepool.storage.ledger import Ledger
 
 
 LEAST_BLOCKS = 10
-"""fewer could hardly ever decide anything"""
+"""a decision needs about this many blocks"""
 ENOUGH_BLOCKS = 40
-"""with so many, blocks may as well be larger and balance more"""
+"""with this many blocks, larger blocks are better, since they balance more"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportEstimate:
-    """An estimate as the report would show it, with its ordinary interval; None: there is none."""
+    """An estimate with its ordinary interval, as in the report; the interval may be missing."""
 
     mean: float
     interval: Interval | None
 
 
 class StopTarget(Protocol):
-    """Blocks are of whole units in the order of the plan, and alike: what differs between units by design is in each."""
+    """Blocks consist of whole units in the order of the plan. Differences by design occur within each block."""
 
     units: int
-    """as planned: there will not be more"""
+    """planned units, which is also the maximum"""
     bounds: Interval
-    """between which values of the outcome lie"""
+    """the range of the outcome"""
     noun: str
-    """what units are called"""
+    """the name of the units"""
     together: int
     """units of a block that can be asked at the same moment"""
     linked: bool
-    """a block that was begun is played to its end, since its units hang together"""
+    """a started block runs to its end, since its units depend on each other"""
 
     def ends(self) -> Iterator[int]:
         """The last unit of each whole block."""
         ...
 
     def read_block(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
-        """Reads the next block, up to its last unit: the mean of its values, or between what it must lie where units
-        failed. None: it has none."""
+        """Reads the next block, up to its last unit: the mean of its values, or bounds for it if units failed. None: it has
+        no values."""
         ...
 
     def known(self) -> ReportEstimate | None:
-        """By all that was taken in."""
+        """The estimate from all blocks so far."""
         ...
 
 
@@ -75,14 +75,14 @@ class StopTarget(Protocol):
 
 
 FIRST_LOOK = 100
-"""units: below, an interval may be narrow by chance"""
+"""units; below this number, an interval may be narrow by chance"""
 LOOKS_IN = 50
-"""the next look comes when the units have grown by one part in so many"""
+"""the next check follows when the units have grown by one part in this many"""
 
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
-    """What a look saw: the estimate, its interval by the rule's own method, and the verdict where there is one."""
+    """The result of a check: the estimate, its interval by the rule's own method, and the verdict if there is one."""
 
     units: int
     mean: float | None
@@ -103,7 +103,7 @@ class HalfWidth:
         self.looks = 0
 
     def after(self, units: int, value: Interval | None, target: StopTarget) -> None:
-        """Looks after a block, where it is time to."""
+        """Checks after a block, if a check is due."""
         if units < self._next:
             return
         self._next = units + max(1, units // LOOKS_IN)
@@ -119,25 +119,25 @@ class HalfWidth:
         return self._last.verdict if self._last else None
 
     def look_result(self, units: int) -> LookResult | None:
-        """Of the last look."""
+        """The result of the last check."""
         return self._last
 
 
 class Decided:
-    """Stops when a confidence sequence over block means excludes the line."""
+    """Stops when a confidence sequence over block means excludes the threshold."""
 
     method = "a betting confidence sequence over block means (Waudby-Smith and Ramdas), tuned to half of the most"
     verdict_at_end = "undecided"
 
     def __init__(self, line: float, blocks: float, variance: float, bounds: Interval) -> None:
-        """`blocks`: how many there are at most; `variance`: of a block's mean, as guessed before any."""
+        """`blocks`: their maximum number; `variance`: the assumed variance of a block's mean."""
         self._sequence = ConfidenceSequence(blocks / 2, variance, bounds)
         self._decision = self._sequence.against(line)
         self._sums = [0.0, 0.0]
         self.looks = 0
 
     def after(self, units: int, value: Interval | None, target: StopTarget) -> None:
-        """Takes in the value of a block."""
+        """Adds the value of a block."""
         if value is not None:
             self.looks += 1
             self._sequence.add(*value)
@@ -149,7 +149,7 @@ class Decided:
         return self._decision.verdict
 
     def look_result(self, units: int) -> LookResult:
-        """The estimate is the mean of the blocks, each in the middle of its bounds."""
+        """The estimate is the mean of the blocks, each at the middle of its bounds."""
         mean = sum(self._sums) / 2 / self.looks if self.looks else None
         return LookResult(units, mean, self._sequence.interval() if self.looks else None, self._decision.verdict)
 
@@ -158,30 +158,36 @@ class Decided:
 
 
 def refuse_line(settings: StopWhenSure, bounds: Interval) -> None:
-    """A line must lie between the outcome's bounds, and an interval must be narrower than they are apart."""
+    """Rejects a threshold outside the outcome's bounds, and an interval that is wider than they allow."""
     low, high = bounds
     if settings.decided and not low < settings.at < high:
-        message = f"stop.line is {settings.at:g}, and {settings.outcome} lies between {low:g} and {high:g}: there is nothing to decide."
+        message = (
+            f"stop.line is {settings.at:g}, but {settings.outcome} lies between {low:g} and {high:g}. "
+            "Choose a value inside this range."
+        )
         raise UsageError(message, ("stop", "line"))
     if settings.half_width is not None and settings.half_width >= (high - low) / 2:
-        message = f"stop.half_width is {settings.half_width:g}, and {settings.outcome} lies between {low:g} and {high:g}: 0.03 is 3 points."
+        message = (
+            f"stop.half_width is {settings.half_width:g}, but {settings.outcome} lies between {low:g} and {high:g}. "
+            "Choose a smaller value, for example 0.03 for 3 points."
+        )
         raise UsageError(message, ("stop", "half_width"))
 
 
 def refuse_few_blocks(settings: StopWhenSure, target: StopTarget, where: Location) -> None:
-    """A rule that could never stop is a mistake."""
+    """Rejects a rule that could never stop the batch."""
     ends = list(islice(target.ends(), LEAST_BLOCKS))
     if settings.decided and len(ends) < LEAST_BLOCKS:
         size = next(target.ends(), target.units)
         raise UsageError(
-            f"[stop] decides by blocks of {size:,} {target.noun}, which all have the same mixture, and it takes at least "
-            f"{LEAST_BLOCKS} of them; {target.units:,} {target.noun} are planned. Plan {size * LEAST_BLOCKS:,} or more.",
+            f"[stop] decides by blocks of {size:,} {target.noun} with the same mixture, and needs at least "
+            f"{LEAST_BLOCKS} blocks. {target.units:,} {target.noun} are planned. Plan {size * LEAST_BLOCKS:,} or more.",
             where,
         )
     if settings.half_width is not None and (target.units <= FIRST_LOOK or not ends):
         raise UsageError(
-            f"[stop] with half_width looks from {FIRST_LOOK} {target.noun} on, after whole blocks; {target.units:,} are planned, "
-            "so it could never stop earlier.",
+            f"[stop] with half_width first checks after {FIRST_LOOK} {target.noun}, at the end of a block. Only {target.units:,} are planned, "
+            "so it could never stop early. Plan more, or remove [stop].",
             where,
         )
 
@@ -190,16 +196,16 @@ def refuse_few_blocks(settings: StopWhenSure, target: StopTarget, where: Locatio
 
 
 class StopRule:
-    """What a batch is to find out, and what the blocks that were looked at say of it."""
+    """The early-stop rule of a batch, with the results of the blocks so far."""
 
     def __init__(self, settings: StopWhenSure, target: StopTarget) -> None:
         self.settings = settings
         self.target = target
         self.done = 0
-        """units of the blocks that were looked at"""
+        """units of the blocks that were checked"""
         self.blocks = 0
         self.deciding_look: LookResult | None = None
-        """what made it stop"""
+        """the check that stopped the batch"""
         self._ends = target.ends()
         self.next_end = next(self._ends, None)
         self._rule: HalfWidth | Decided
@@ -207,12 +213,12 @@ class StopRule:
             self._rule = HalfWidth(settings.half_width)
         else:
             each, (low, high) = self.next_end or target.units, target.bounds
-            # A guess for the stakes before anything was seen: halves at either bound, units independent.
+            # A guess for the bets before any data: half of the values at either bound, units independent.
             variance = (high - low) ** 2 / 4 / max(1.0, each)
             self._rule = Decided(settings.at, target.units / each, variance, target.bounds)
 
     def look(self, value: Interval | None) -> None:
-        """Takes in the next block, which has ended."""
+        """Adds the next block, which has ended."""
         assert self.next_end is not None
         self.done, self.blocks = self.next_end, self.blocks + 1
         self._rule.after(self.done, value, self.target)
@@ -221,7 +227,7 @@ class StopRule:
         self.next_end = next(self._ends, None)
 
     def stopping(self, begun: int) -> Stopping:
-        """What the file says of it, after so many units were begun."""
+        """The record for the file after `begun` units have started."""
         rule = self._rule
         look = self.deciding_look or rule.look_result(self.done)
         return Stopping(
@@ -244,14 +250,14 @@ class StopRule:
 
 
 class Ends:
-    """The ends of blocks, made as far as they are asked for."""
+    """The ends of blocks, computed as needed."""
 
     def __init__(self, ends: Iterator[int], units: int) -> None:
         self._remaining, self._units = ends, units
         self._read_ends: list[int] = []
 
     def from_unit(self, unit: int) -> int:
-        """The last unit of the block that has this one; of all, where it is in none."""
+        """The last unit of this unit's block; the last of all units if it is in no block."""
         while not self._read_ends or self._read_ends[-1] < unit:
             if (end := next(self._remaining, None)) is None:
                 return self._units
@@ -260,14 +266,14 @@ class Ends:
 
 
 AHEAD = 2
-"""windows that units may be begun beyond the block that is to be looked at next"""
+"""windows that units may start beyond the block that is checked next"""
 
 
 class Gate:
-    """A batch's admission to its units, by its rule."""
+    """Decides which units of a batch may start, by its rule."""
 
     def __init__(self, rule: StopRule, stages: Stages, calls_each: float, tasks: Tasks, ledger: Ledger) -> None:
-        """`calls_each`: of a unit, as planned."""
+        """`calls_each`: calls per unit, as planned."""
         self._rule, self._target = rule, rule.target
         self._stages, self._calls_each = stages, calls_each
         self._tasks, self._ledger = tasks, ledger
@@ -279,7 +285,7 @@ class Gate:
         self._blocks = Ends(self._target.ends(), self._target.units)
         stored = stopping_of(ledger.reader, ledger.batch_number)
         self.stopped = stored if stored is not None and stored.stopped_at is not None else None
-        """what the file says, from the moment that the rule is sure: then only what was begun is gone on with"""
+        """the record in the file once the rule has decided; from then on, only started units continue"""
 
     # -- for the run -------------------------------------------------------------------------------------
 
@@ -289,14 +295,14 @@ class Gate:
 
     @property
     def lanes(self) -> int:
-        """Units in flight that keep the limits busy. Where those of a block wait for one another, several blocks do."""
+        """Units in flight that keep the limits busy. If units of a block wait for one another, several blocks run."""
         if not self._target.linked:
             return min(self._stages.size, self._target.units)
         blocks = -(-self._stages.size // self._target.together)
         return min(blocks * self._blocks.from_unit(1), self._target.units)
 
     async def may_begin(self) -> bool:
-        """Whether one more unit may be begun, as soon as that can be said; then it counts as begun."""
+        """Whether one more unit may start, as soon as this is known. The unit then counts as started."""
         while self.begun >= self._limit():
             if self._over:
                 return False
@@ -305,13 +311,13 @@ class Gate:
         return True
 
     def next_group(self) -> int:
-        """How many units are begun next; 0: none."""
+        """The number of units that start next; 0: none."""
         size = max(0, self._limit() - self.begun)
         self.begun += size
         return size
 
     async def ended(self, *numbers: int) -> None:
-        """These units have come to their ends."""
+        """Records that these units have ended."""
         self._ended.update(numbers)
         while self._prefix + 1 in self._ended:
             self._prefix += 1
@@ -322,7 +328,7 @@ class Gate:
             self._advance(reached)
 
     def close(self) -> Stopping:
-        """After the last unit: what the rule came to."""
+        """The outcome of the rule after the last unit."""
         if self.stopped is not None:
             return self.stopped
         stopping = self._rule.stopping(self.begun)
@@ -332,7 +338,7 @@ class Gate:
     # -- inside ------------------------------------------------------------------------------------------
 
     def _advance(self, committed: int) -> None:
-        """Looks at every block whose units' ends are in the file, in the order of the plan."""
+        """Checks every block whose units' ends are in the file, in the order of the plan."""
         rule, ledger = self._rule, self._ledger
         while not (self.stopped or rule.deciding_look) and rule.next_end is not None and rule.next_end <= committed:
             rule.look(self._target.read_block(ledger.reader, ledger.batch_number, rule.next_end))
@@ -355,7 +361,7 @@ class Gate:
         return self.stopped is not None or self.begun >= self._target.units
 
     def _limit(self) -> int:
-        """So many units may be begun by now."""
+        """The number of units that may start by now."""
         if self.stopped is not None:
             return min(self.stopped.begun, self._target.units)
         if self._rule.next_end is None:

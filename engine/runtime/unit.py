@@ -1,4 +1,4 @@
-"""A unit of a batch: its plan, its view of the engine, and its pending calls."""
+"""A unit of a batch: its plan, its interface to the engine, and its pending calls."""
 
 import asyncio
 import sqlite3
@@ -17,18 +17,18 @@ from tidepool.storage.states import UnitStatus, sequence_number_of
 
 @dataclass(slots=True)
 class PendingCall:
-    """A call that was asked and is not answered yet."""
+    """A call that is not answered yet."""
 
     unit_id: int
-    """of the unit that asks, whichever batch of the run it belongs to"""
+    """the unit that asks, in whichever batch of the run"""
     call: Call
     key: bytes
     seed: int
     asked_at: float
     reserved: float = 0.0
-    """what the budget holds for it"""
+    """the amount that the budget reserves for it"""
     in_flight_id: int = 0
-    """the number under which the file knows that it left; 0: it did not"""
+    """its number in the file's list of calls in flight; 0: it was not sent"""
 
     @property
     def unit_number(self) -> int:
@@ -41,15 +41,15 @@ class PendingCall:
 
 @dataclass(slots=True)
 class CollectedCall(PendingCall):
-    """A pending call whose story is parked until a provider batch answers it."""
+    """A pending call whose unit is parked until a provider batch answers it."""
 
     future: "asyncio.Future[Reply | None]" = field(kw_only=True)
-    """its reply; None: its story is to buy it live"""
+    """its reply; None: the unit has to send it live"""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitPlan:
-    """A unit to run: its story, and what the file says about it."""
+    """A unit to run: its coroutine, and the columns of its row."""
 
     sequence_number: int
     story: "Callable[[Unit], Awaitable[Any]]"
@@ -61,12 +61,12 @@ class UnitPlan:
     awaited: bool = False
     """another unit, or the study, reads its result"""
     together: int = 0
-    """how many units go at its pace, where some wait for others; 0: all of the study"""
+    """number of units with the same timing, if some wait for others; 0: all units of the study"""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """What a unit came to: the value its story returned, or the error that ended it."""
+    """The result of a unit: the value that its coroutine returned, or the error that ended it."""
 
     value: Any = None
     error: str | None = None
@@ -74,11 +74,11 @@ class UnitResult:
 
 _IN_PROGRESS = UnitStatus.IN_PROGRESS.value
 _NOTHING: dict[str, sqlite3.Row] = {}
-"""shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
+"""shared by units without stored answers, since a hundred thousand empty dictionaries take memory"""
 
 
 class Unit:
-    """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
+    """A unit's interface to the engine: it asks, has its own random stream, and records measures."""
 
     __slots__ = (
         "_ask",
@@ -102,9 +102,9 @@ class Unit:
         self.number = number
         self.together = together
         self.settled = remembered is not None and remembered.status != _IN_PROGRESS
-        """its end is in the file already: this run only replays it"""
+        """its end is already in the file, so this run only replays it"""
         self.measured = 0
-        """values that it has measured"""
+        """number of measured values"""
         self._context = context
         self._ask = ask
         self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else _NOTHING
@@ -114,13 +114,13 @@ class Unit:
         return self._ask(self, call)
 
     def ask_through(self, ask: "Ask") -> None:
-        """From now on its questions come to this first: a branch answers some of them itself."""
+        """Sends the unit's calls through another function from now on: a branch answers some of them itself."""
         self._ask = ask
 
     def measure(self, name: str, value: float | None, of: str | None = None, cluster: str | None = None) -> None:
-        """Keeps what was measured, of one participant or of the unit as a whole. None: it could not be measured.
+        """Stores a measured value of one participant, or of the unit as a whole. None: it could not be measured.
 
-        Values with the same cluster are not independent of one another.
+        Values with the same cluster are not independent.
         """
         if not self.settled:
             values = {"measure": name, "participant": of, "value": value, "cluster": cluster}
@@ -136,7 +136,9 @@ class Unit:
 
     def claim_step(self, step: str) -> None:
         if step in self._steps:
-            raise RunError(f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study.")
+            raise RunError(
+                f"Unit {self.number} used the address {step!r} for two requests. This is a bug in the study; please report it."
+            )
         self._steps.add(step)
 
     def remembers(self, step: str) -> bool:
@@ -148,4 +150,4 @@ class Unit:
 
 
 Ask = Callable[[Unit, Call], Coroutine[Any, Any, Reply]]
-"""how a unit's questions are answered"""
+"""answers a unit's calls"""

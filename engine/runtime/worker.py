@@ -1,8 +1,8 @@
-"""A worker makes live calls with providers of its own, wherever it runs.
+"""A worker sends live requests with its own providers, on any machine.
 
-It knows nothing of batches, money or limits, and keeps nothing: calls come in batches, and what has come back is fetched in
-batches. One message per call would cost the driver more than the call itself. A worker's keys are those of the environment it
-was started in; none is ever sent to it.
+It knows nothing about batches, money or limits, and stores nothing. Calls arrive in groups, and results are fetched in
+groups, since one message per call would cost the driver more than the call itself. A worker uses the keys of the
+environment that it was started in. No key is ever sent to it.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Prov
 from tidepool.engine.registries import program_version
 
 WINDOW = 0.015
-"""seconds that a bunch gathers, on either way"""
+"""seconds for which calls are grouped, in each direction"""
 HEARTBEAT_SECONDS = 2.0
-"""seconds after which a hand says that it is there, also where nothing has come back"""
+"""seconds after which a worker reports that it is alive, even without results"""
 
 
 class WorkerCall(NamedTuple):
-    """A call on its way to a hand."""
+    """A call for a worker."""
 
     number: int
     provider: str
@@ -38,12 +38,12 @@ class WorkerCall(NamedTuple):
 
 
 Returned = tuple[int, Answer | ProviderError]
-"""a call's number, and what it came to"""
+"""a call's number, and its result"""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerCard:
-    """Who a hand is."""
+    """The identity of a worker."""
 
     node: str
     process: int
@@ -52,17 +52,17 @@ class WorkerCard:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A provider as a hand opens it."""
+    """A provider for a worker to open."""
 
     name: str
     settings: ProviderSettings
     models: Sequence[str]
     on_node: bool = False
-    """it is asked at the hand's own node"""
+    """the provider's server is on the worker's own node"""
 
 
 class Worker:
-    """What a hand does, by whatever way it is spoken to; as an actor of Ray, see `ray_cluster`."""
+    """The methods of a worker, for any transport; `ray_cluster` makes it a Ray actor."""
 
     def __init__(self) -> None:
         self._providers: dict[str, Provider] = {}
@@ -76,7 +76,7 @@ class Worker:
         return WorkerCard(socket.gethostname(), os.getpid(), program_version())
 
     async def open(self, opening: Opening) -> ProviderError | None:
-        """Takes up a provider; what keeps it from being asked from here, checked as at the start of a run."""
+        """Opens a provider and checks it as at the start of a run. Returns what prevents its use from here."""
         try:
             provider = open_provider(opening.name, opening.settings)
             provider.notices.listen(lambda text: self._notices.append((opening.name, text)))
@@ -85,7 +85,7 @@ class Worker:
             return _scrubbed(error)
         except TidepoolError as error:
             return ProviderError(ErrorClass.FATAL, str(error))
-        if before := self._providers.get(opening.name):  # its server was gone for a while
+        if before := self._providers.get(opening.name):  # its server was unavailable for a while
             await before.close()
         self._providers[opening.name] = provider
         return None
@@ -95,21 +95,21 @@ class Worker:
             provider.serve(batch_id)
 
     async def change(self, settings: Mapping[str, ProviderSettings]) -> None:
-        """Limits that changed while running: of those a hand keeps the time that a call may take."""
+        """Applies changed limits; a worker only uses the timeout."""
         for name, changed in settings.items():
             if name in self._providers:
                 self._providers[name].settings = changed
 
     async def submit(self, packed: bytes) -> None:
-        """New calls. They are made at once: how many may be under way is for the process at home to say."""
+        """Receives new calls and sends them at once, since the driver limits the number in flight."""
         for job in pickle.loads(packed):
             task = asyncio.create_task(self._make(job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def collect(self) -> bytes:
-        """What has come back since it was last asked, and what the user should know, by provider. It waits for something, and
-        where it has just said something, a moment longer for more."""
+        """The results since the last call, and messages for the user, by provider. Waits for something to return, and, after a
+        recent return, slightly longer for more."""
         try:
             async with asyncio.timeout(HEARTBEAT_SECONDS):
                 await self._ready.wait()
@@ -137,8 +137,8 @@ class Worker:
             result = answer if answer.seconds is not None else answer._replace(seconds=time.monotonic() - started)
         except ProviderError as error:
             result = _scrubbed(error)
-        except Exception as error:  # a fault of ours, not of the call: it stops the run
-            words = scrub_keys(f"A hand met something unexpected: {type(error).__name__}: {error}")
+        except Exception as error:  # an error in Tidepool, not in the call; it stops the run
+            words = scrub_keys(f"Something unexpected went wrong in a worker: {type(error).__name__}: {error}")
             result = ProviderError(ErrorClass.FATAL, words, no_reply=NoReply.BROKEN)
         self._returned.append((job.number, result))
         self._ready.set()

@@ -1,9 +1,9 @@
-"""The workers of a run, as the driver sees them: who gets which calls, and what happens when a worker is lost.
+"""The workers of a run, from the driver's side: distributes calls and handles lost workers.
 
-Calls go out in batches; answers come back by a long poll. A worker whose process or node dies, or that is silent for long, is
-lost, and so are its calls: they may have been bought, and are retried elsewhere. So is one whose own server cannot be asked, because
-it fails fast and would attract calls. A lost worker is restarted, later each time. Without any worker, calls wait as for a provider
-that is down. All else of a provider stays in the driver: prices, limits, its batch API.
+Calls are sent in groups, and answers return by long polling. A worker is lost if its process or node dies, or if it is silent for long. Its calls
+are lost too: they may have been billed, and are retried elsewhere. A worker whose own server is unavailable is treated the same way, because it
+fails fast and would attract calls. A lost worker is restarted, each time after a longer pause. Without any worker, calls wait as for a provider
+that is down. Prices, limits and the batch API of a provider stay in the driver.
 """
 
 import asyncio
@@ -29,24 +29,24 @@ from tidepool.engine.registries import program_version
 from tidepool.engine.runtime.worker import WINDOW, Opening, WorkerCall, WorkerCard
 
 PIECE = 20
-"""calls that are worth a message of their own"""
+"""calls that justify a message of their own"""
 LOST_SECONDS = 60.0
-"""without a word, after which a worker is taken for lost: it says something every two"""
+"""seconds of silence after which a worker counts as lost; it normally reports every two seconds"""
 GOODBYE_SECONDS = 2.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-"""seconds before a lost worker is started again"""
+"""maximum seconds before a lost worker is restarted"""
 MOST_NAMED = 5
 
 H = TypeVar("H")
 AwaitStop = Callable[[], Coroutine[Any, Any, object]]
-"""comes back when somebody wants the run to stop"""
+"""returns when the user wants to stop the run"""
 Sent = tuple[WorkerCall, "asyncio.Future[Answer]"]
-"""a call, and who waits for it"""
+"""a call, and the future of its answer"""
 
 
 def distribute_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
-    """How many calls each worker gets: few go to the least busy one, many so that all are equally busy in the end."""
+    """The number of calls for each worker: few calls go to the least busy one, many are spread so that all are equally busy."""
     taking = max(1, min(len(loads), count // piece))
     totals = dict(sorted(loads.items(), key=lambda load: load[1])[:taking])
     for _ in range(count if totals else 0):
@@ -59,20 +59,20 @@ def first_line(error: BaseException) -> str:
 
 
 class RemoteWorker(Protocol):
-    """How to reach a `Worker`. Any exception means that it is lost."""
+    """The connection to a `Worker`. Any exception means that the worker is lost."""
 
     async def call(self, method: str, *arguments: Any) -> Any:
         """Calls a method of the worker."""
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Ends the worker at once."""
 
 
 class Starter(Protocol):
-    """Who starts workers."""
+    """Starts workers."""
 
     start_seconds: float
-    """after which the workers that are there begin without the others"""
+    """after this time, the run begins with the workers that have started"""
 
     async def start(self) -> RemoteWorker:
         """A new worker, as soon as there is room for it."""
@@ -81,15 +81,15 @@ class Starter(Protocol):
 
 
 class WorkerClient:
-    """One worker, with the calls that it has."""
+    """One worker, with its calls."""
 
     def __init__(self, remote: RemoteWorker, card: WorkerCard, pool: "WorkerPool", pause: float) -> None:
         self.remote = remote
         self.card = card
         self.pause = pause
-        """seconds before another is started where this one is lost"""
+        """seconds before it is replaced if it is lost"""
         self.providers: set[str] = set()
-        """that can be asked from there"""
+        """providers that it can use"""
         self.in_flight: dict[int, Sent] = {}
         self._pool = pool
         self._lost = False
@@ -113,7 +113,7 @@ class WorkerClient:
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self.remote.call("close")
-        except Exception:  # it is not waited for
+        except Exception:  # the result is not awaited
             pass
         finally:
             self.remote.kill()
@@ -127,7 +127,7 @@ class WorkerClient:
             if task is not asyncio.current_task():
                 task.cancel()
         self._pool.lost(self, reason)
-        error_text = f"The hand on {self.card.node} was lost ({reason})"
+        error_text = f"The worker on {self.card.node} was lost ({reason})"
         for _, answer in self.in_flight.values():
             if not answer.done():
                 answer.set_exception(ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.LOST))
@@ -144,12 +144,12 @@ class WorkerClient:
                 self._settle(number, result)
 
     def _settle(self, number: int, result: Answer | ProviderError) -> None:
-        if number not in self.in_flight:  # lost meanwhile
+        if number not in self.in_flight:  # lost in the meantime
             return
         job, answer = self.in_flight.pop(number)
         if isinstance(result, ProviderError) and self._pool.cannot_ask(job.provider, result):
             self._pool.set_aside(self, job.provider, result)
-        if answer.done():  # nobody waits for it any more
+        if answer.done():  # no task waits for it any more
             return
         if isinstance(result, ProviderError):
             answer.set_exception(result)
@@ -165,7 +165,7 @@ class WorkerClient:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             timed_out = isinstance(error, TimeoutError)
-            self.lose("it says nothing" if timed_out else f"{type(error).__name__}: {first_line(error)}")
+            self.lose("it does not answer" if timed_out else f"{type(error).__name__}: {first_line(error)}")
 
 
 class WorkerPool:
@@ -173,9 +173,9 @@ class WorkerPool:
         self.workers: list[WorkerClient] = []
         self.notices = Notices()
         self.on_change: Callable[[], None] = lambda: None
-        """told when a worker came or went"""
+        """called when a worker starts or is lost"""
         self.listeners: dict[str, Notices] = {}
-        """who hears what workers tell of a provider"""
+        """receives the workers' messages about a provider"""
         self._starter = starter
         self._target = workers
         self._openings: dict[str, Opening] = {}
@@ -187,8 +187,8 @@ class WorkerPool:
         self._closed = False
 
     async def gather(self, await_stop: AwaitStop | None = None) -> None:
-        """Starts the workers, and waits for them, or for as many as come in time, or before somebody wants to stop. Raises
-        where none does."""
+        """Starts the workers. Waits for all of them, until the time limit, or until the user stops the run. Raises an error if
+        none starts."""
         first = [self._begin_start() for _ in range(self._target)]
         ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(await_stop())] if await_stop else []
         ends.append(asyncio.ensure_future(asyncio.wait(first, timeout=self._starter.start_seconds)))
@@ -198,23 +198,23 @@ class WorkerPool:
             for end in ends:
                 end.cancel()
         if not self.workers and await_stop and ends[0].done():
-            raise UsageError("Stopped before a hand had started: nothing was asked.")
+            raise UsageError("Stopped before a worker had started. No request was sent.")
         if not self.workers:
             failed = next((task.exception() for task in first if task.done() and task.exception()), None)
             why = f" ({first_line(failed)})" if failed else ""
             raise UsageError(
-                f"No hand could be started{why}. Say less in [cluster] resources, add nodes, or go on without: "
+                f"No worker could be started{why}. Lower [cluster] resources, add nodes, or run without workers: "
                 "--set cluster.hands=0.",
                 ("cluster", "resources"),
             )
         if len(self.workers) < self._target:
             self.notices(
-                f"{len(self.workers)} of {self._target} hands have started, and calls leave from them; the others join "
-                "in as soon as there is room."
+                f"{len(self.workers)} of {self._target} workers have started and send requests. The others join "
+                "as soon as there is room."
             )
 
     async def open(self, opening: Opening, notices: Notices) -> None:
-        """Has every worker take up a provider. Raises a ProviderError where it can be asked from none of them."""
+        """Opens a provider on every worker. Raises a ProviderError if no worker can use it."""
         self._openings[opening.name], self.listeners[opening.name] = opening, notices
         workers = list(self.workers)
         faults = await asyncio.gather(*(self._open_at(worker, opening) for worker in workers))
@@ -222,9 +222,11 @@ class WorkerPool:
             return
         for worker, fault in zip(workers, faults, strict=True):
             if fault is not None:
-                prefix = f"From no hand can {opening.name} be asked, and each has the keys and the network of its own node. On "
+                prefix = (
+                    f"No worker can use {opening.name}. Each worker has the keys and the network of its own node. On "
+                )
                 raise ProviderError(fault.fault, f"{prefix}{worker.card.node}: {fault}", no_reply=fault.no_reply)
-        raise ProviderError(ErrorClass.FATAL, "No hand is left.")
+        raise ProviderError(ErrorClass.FATAL, "No worker is left. Check the cluster, then resume.")
 
     def serve(self, batch_id: str) -> None:
         self._batch_id = batch_id
@@ -242,12 +244,12 @@ class WorkerPool:
         return [worker for worker in self.workers if provider in worker.providers]
 
     def cannot_ask(self, provider: str, error: ProviderError) -> bool:
-        """Whether the server beside a worker cannot be asked: then another may."""
+        """Whether the server on the worker's node is unavailable, so that another worker may be used."""
         systemic = error.fault is ErrorClass.FATAL and error.no_reply is not NoReply.BROKEN
         return self._openings[provider].on_node and (systemic or error.no_reply is NoReply.UNREACHABLE)
 
     def complete(self, provider: str, call: Call, seed: int, attempt: int) -> "asyncio.Future[Answer]":
-        """One call from some worker that has the provider."""
+        """Sends one call from a worker that has the provider."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._number += 1
         if not self._outbox:
@@ -258,9 +260,9 @@ class WorkerPool:
     @property
     def summary(self) -> str:
         nodes = sorted({worker.card.node for worker in self.workers})
-        count = f"{len(self.workers)} hands" if len(self.workers) != 1 else "one hand"
-        more = f" and {len(nodes) - MOST_NAMED:,} nodes more" if len(nodes) > MOST_NAMED else ""
-        return f"Live calls leave from {count} on {', '.join(nodes[:MOST_NAMED])}{more}."
+        count = f"{len(self.workers)} workers" if len(self.workers) != 1 else "one worker"
+        more = f" and {len(nodes) - MOST_NAMED:,} more nodes" if len(nodes) > MOST_NAMED else ""
+        return f"Live requests are sent from {count} on {', '.join(nodes[:MOST_NAMED])}{more}."
 
     async def close(self) -> None:
         self._closed = True
@@ -274,7 +276,7 @@ class WorkerPool:
     # -- sending -----------------------------------------------------------------------------------------
 
     def _send_soon(self) -> None:
-        """What comes after a pause leaves at once, so that calls paced by a limit stay as even as they were let go."""
+        """Sends calls after a pause at once, so that calls paced by a limit stay evenly spaced."""
         loop = asyncio.get_running_loop()
         loop.call_later(max(0.0, self._sent_at + WINDOW - loop.time()), self._send_outbox)
 
@@ -286,14 +288,14 @@ class WorkerPool:
             loads = {worker: len(worker.in_flight) for worker in self.having(provider)}
             if not loads:
                 for _, answer in unsent:
-                    error_text = f"No hand is left that can ask {provider}"
+                    error_text = f"No worker is left that can use {provider}"
                     answer.set_exception(ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.UNREACHABLE))
                 continue
             queue = iter(unsent)
             for worker, share in distribute_calls(len(unsent), loads, 1 if self._openings[provider].on_node else PIECE):
                 worker.submit([next(queue) for _ in range(share)])
 
-    # -- coming and going --------------------------------------------------------------------------------
+    # -- starting and losing workers --------------------------------------------------------------------------------
 
     def _begin_start(self, pause: float = 0.0) -> "asyncio.Task[None]":
         task = asyncio.create_task(self._start(pause))
@@ -302,16 +304,16 @@ class WorkerPool:
         return task
 
     async def _start(self, pause: float) -> None:
-        """With a pause it is one that was lost: then it is tried until it can be started."""
+        """Starts a worker. With a pause, it replaces a lost one and is retried until it starts."""
         while True:
             await asyncio.sleep(pause)
             remote = await self._starter.start()
             try:
                 worker = WorkerClient(remote, await remote.call("card"), self, max(FIRST_PAUSE, 2 * pause))
                 version, own = worker.card.version, program_version()
-                if version != own:  # calls and answers travel as pickled objects
+                if version != own:  # calls and answers are sent as pickled objects
                     raise UsageError(
-                        f"The node {worker.card.node} has Tidepool {version}, and this is {own}: install the same version on all nodes."
+                        f"The node {worker.card.node} has Tidepool {version}, but this machine has {own}. Install the same version on all nodes."
                     )
                 for opening in self._openings.values():
                     if await self._open_provider(worker, opening) is not None and opening.on_node:
@@ -326,17 +328,17 @@ class WorkerPool:
         self.workers.append(worker)
         if pause:
             self.notices(
-                f"A hand was started again, on {worker.card.node}: {len(self.workers)} of {self._target} are there."
+                f"A worker was restarted on {worker.card.node}. {len(self.workers)} of {self._target} workers are running."
             )
         self.on_change()
 
     def _started(self, task: "asyncio.Task[None]") -> None:
         self._starting.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None and self.workers:
-            self.notices(f"A hand could not be started: {first_line(error)}")
+            self.notices(f"A worker could not be started: {first_line(error)}")
 
     async def _open_at(self, worker: WorkerClient, opening: Opening) -> ProviderError | None:
-        """A worker that is lost just then is one less."""
+        """Opens a provider on a worker, or loses the worker if it fails at this moment."""
         try:
             return await self._open_provider(worker, opening)
         except Exception as error:
@@ -350,14 +352,16 @@ class WorkerPool:
             if self._batch_id:
                 await worker.remote.call("serve", self._batch_id)
         else:
-            self.notices(f"From {worker.card.node} {opening.name} cannot be asked, and gets no calls there: {fault}")
+            self.notices(
+                f"The worker on {worker.card.node} cannot use {opening.name} and sends it no requests: {fault}"
+            )
         return fault
 
     def set_aside(self, worker: WorkerClient, provider: str, error: ProviderError) -> None:
-        """The server beside a worker cannot be asked: the worker goes on with other providers."""
+        """Stops using a provider on a worker whose own server is unavailable. The worker keeps its other providers."""
         if provider in worker.providers:
             worker.providers.discard(provider)
-            self.notices(f"From {worker.card.node} {provider} cannot be asked for now: {error}")
+            self.notices(f"The worker on {worker.card.node} cannot use {provider} at the moment: {error}")
             self._reopen_later(worker, provider)
 
     def _reopen_later(self, worker: WorkerClient, provider: str) -> None:
@@ -377,16 +381,16 @@ class WorkerPool:
     def lost(self, worker: WorkerClient, reason: str) -> None:
         self.workers.remove(worker)
         in_flight = len(worker.in_flight)
-        effect = f"its {in_flight:,} calls are asked again" if in_flight else "it had no calls in flight"
-        left = f"{len(self.workers)} of {self._target} are left" if self.workers else "none is left"
-        self.notices(f"The hand {worker.card.process} on {worker.card.node} was lost ({reason}): {effect}; {left}.")
+        effect = f"its {in_flight:,} requests are retried" if in_flight else "it had no requests in flight"
+        left = f"{len(self.workers)} of {self._target} are left" if self.workers else "no worker is left"
+        self.notices(f"The worker {worker.card.process} on {worker.card.node} was lost ({reason}): {effect}; {left}.")
         self.on_change()
         if not self._closed:
             self._begin_start(min(LONGEST_PAUSE, worker.pause))
 
 
 class RemoteProvider(Provider):
-    """A provider whose live calls leave from workers."""
+    """A provider whose live calls are sent from workers."""
 
     def __init__(self, local: Provider, workers: WorkerPool) -> None:
         self.name = local.name
@@ -397,7 +401,7 @@ class RemoteProvider(Provider):
         self._local = local
         self._workers = workers
         self._on_node = local.settings.hosts == [LOCAL]
-        """each hand asks the server of its own node: no other will do"""
+        """each worker uses the server on its own node, and no other"""
 
     @property
     def settings(self) -> Any:
@@ -413,7 +417,7 @@ class RemoteProvider(Provider):
         self._workers.serve(batch_id)
 
     def concurrency(self, max_concurrent: int) -> int:
-        """Configured for each server: of those beside the hands there are as many as nodes."""
+        """The limit for each server. For servers on worker nodes, there is one per node."""
         return (
             max_concurrent * max(1, len({worker.card.node for worker in self._workers.having(self.name)}))
             if self._on_node
@@ -427,7 +431,7 @@ class RemoteProvider(Provider):
         return self._local.price(model_name)
 
     async def check(self, model_names: Sequence[str]) -> None:
-        """From here, where its batches are ordered, and from every worker."""
+        """Checks the provider from the driver, which creates its batches, and from every worker."""
         if not self._on_node:
             await self._local.check(model_names)
         await self._workers.open(
@@ -438,8 +442,8 @@ class RemoteProvider(Provider):
         await self._local.close()
 
     def _worker_settings(self) -> ProviderSettings:
-        """With the addresses that hold here, by the environment too. One with a password in it does not travel: every node
-        has it in an environment of its own, like the keys."""
+        """The settings for workers, with the addresses of this environment. An address with a password is not sent: every node
+        has it in its own environment, like the keys."""
         settings: ProviderSettings = self._local.settings
         if self._on_node or not is_endpoint(self.name, settings):
             return settings

@@ -1,1 +1,1 @@
-"""Trust is stored outside study files: which batches are the user's own, and what a file may and may not decide."""
+"""Trust is stored outside study files: which batches the user created here, and what a file must not decide."""

@@ -1,12 +1,12 @@
-"""What this user trusts, stored outside every study file: a file's own words never grant anything.
+"""The trust record: what this user trusts. It is outside every study file, so a file can never grant trust to itself.
 
-A batch counts by its id together with the hash of its frozen config, since a copy that comes back may be changed. The record also holds
-which drafts were written here, in which folder the code of a batch lies, and the secret behind the seals of replies. No key is ever written. If the record cannot be written, or others could have written it, that is reported once, and
-what is trusted holds for this process.
+A batch is identified by its id together with the hash of its frozen config, since a copy may be changed. The record also has the drafts
+that were written here, the folder with the code of a batch, and the secret for the seals of replies. It never contains API keys. If it
+cannot be written, or if other users could have written it, that is reported once, and trust is kept in memory for this process.
 
-Seals protect batches that run code. A reply is given to the user's scorer, and a reply from a file
-could be anything. So each reply is stored with a keyed hash, made with a secret that no study file holds. A reply runs only if it came
-from a provider in this process, or if its seal fits.
+Seals protect batches that run code. A reply is passed to the user's scorer, and a reply from a file could contain
+anything. So each reply is stored with a keyed hash, made with a secret that no study file has. A reply runs only if it came
+from a provider in this process, or if its seal is valid.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ FILE_NAME = "trust.json"
 BUSY_SECONDS = 10
 OTHERS_ANY = 0o077
 MOST_DRAFTS = 3
-"""last texts of each draft that are remembered: the file may have the one before"""
+"""stored versions of each draft, since the file may have the previous one"""
 
 Section = dict[str, Any]
-"""one entry for each batch, draft or folder, by id; most hold the hashes of configs, each with the time it was added"""
+"""one entry for each batch, draft or folder, by id; most have the hashes of configs, each with its time"""
 Sections = dict[str, Section]
 _OF_CONFIGS = ("batch", "draft")
 T = TypeVar("T")
@@ -47,12 +47,12 @@ class TrustedBatch:
 
 
 def config_hash(config: str) -> str:
-    """Of the frozen config, letter for letter as the file keeps it."""
+    """The hash of the frozen config, exactly as stored in the file."""
     return hashlib.sha256(config.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def report_problems_to(report: Callable[[str], None] | None) -> None:
-    """Who has a screen tells there that the record cannot be used; else, and from then on, it is told on stderr."""
+    """Sets who reports that the record cannot be used; without a function, it is reported on stderr."""
     global _report
     _report = report or _on_stderr
 
@@ -65,7 +65,7 @@ _report: Callable[[str], None] = _on_stderr
 
 
 def trust_record() -> "TrustRecord":
-    """The record of this user, one for the whole process."""
+    """This user's record, one for the whole process."""
     folder = state_folder()
     with _opening:
         return _records.setdefault(folder, TrustRecord(folder))
@@ -77,10 +77,10 @@ class TrustRecord:
         self._lock = threading.Lock()
         self._warned = False
         self._unwritten: Sections = {}
-        """what could not be written, for as long as this process lives"""
+        """entries that could not be written, kept until the process ends"""
 
     def mark_trusted(self, configs: Mapping[str, str]) -> None:
-        """These batches, by id, are the user's own with these configs."""
+        """Marks these batches, by id, as the user's own with these configs."""
 
         def mark(sections: Sections) -> None:
             for batch_id, config in configs.items():
@@ -90,8 +90,8 @@ class TrustRecord:
 
     @contextmanager
     def renewing(self, changes: Mapping[str, tuple[str, str]]) -> Iterator[None]:
-        """Around our own rewrite of configs, by batch: before and after. Both are known until the file has the new one, so
-        that a kill in between leaves the user's own batch the user's own."""
+        """Wraps a rewrite of configs by Tidepool, by batch: before and after. Both configs are trusted until the file has the
+        new one, so the batch stays the user's own if the process is killed in between."""
         self.mark_trusted({batch_id: after for batch_id, (_, after) in changes.items()})
         yield
 
@@ -109,11 +109,11 @@ class TrustRecord:
         return [TrustedBatch(*pair) for pair in self._pairs("batch")]
 
     def forget_batch(self, batch_id: str) -> int:
-        """With every config of it; returns how many those were. Raises where they cannot be forgotten."""
+        """Forgets a batch with all its configs and returns their number. Raises an error if that is impossible."""
         return self._write(lambda sections: len(_section(sections, "batch").pop(batch_id, ())), must_persist=True) or 0
 
     def store_folder(self, batch_id: str, folder: Path) -> None:
-        """Where the config of a batch lay that runs code from its folder: no study file says such a thing."""
+        """Stores the folder of a batch's config with code, since no study file sets it."""
         where = str(folder.resolve())
         self._write(lambda sections: _section(sections, "folder").update({batch_id: where}))
 
@@ -121,14 +121,14 @@ class TrustRecord:
         return [Path(str(sections["folder"][batch_id])) for sections in self._read() if batch_id in sections["folder"]]
 
     def secret(self) -> bytes:
-        """Created when it is first needed. Without it, stored replies have to be trusted again."""
+        """Created on first use. Without it, stored replies have to be trusted again."""
         new = os.urandom(32).hex()
         self._write(lambda sections: _section(sections, "secret").setdefault("seals", new))
         known = (sections["secret"].get("seals") for sections in self._read())
         return bytes.fromhex(str(next(filter(None, known), new)))
 
     def store_draft(self, location: Path, text: str) -> None:
-        """This text of a draft was typed here, or taken from what was. The place only says which texts it replaces."""
+        """Records that this text of a draft was typed here or derived from one. The place only says which texts it replaces."""
         draft = config_hash(str(location.absolute()))
 
         def store(sections: Sections) -> None:
@@ -140,11 +140,11 @@ class TrustRecord:
         self._write(store)
 
     def knows_draft(self, text: str) -> bool:
-        """Wherever it lies now."""
+        """Whether the draft is known, in any place."""
         return config_hash(text) in {draft_hash for _, draft_hash in self._pairs("draft")}
 
     def _pairs(self, section: str) -> list[tuple[str, str]]:
-        """Ids with hashes, as they were added."""
+        """Ids with hashes, oldest first."""
         entries = [
             (at, entry_id, config)
             for sections in self._read()
@@ -154,7 +154,7 @@ class TrustRecord:
         return [(entry_id, config) for _, entry_id, config in sorted(entries)]
 
     def _read(self) -> list[Mapping[str, Section]]:
-        """The record, which looking does not make, and what could not be written to it."""
+        """The record, which reading does not create, and the entries that could not be written."""
         with self._lock:
             found = [self._unwritten]
             try:
@@ -166,7 +166,7 @@ class TrustRecord:
             return [defaultdict(dict, sections) for sections in found]
 
     def _load(self) -> Sections:
-        """Raises OSError or ValueError where it is not a record that this user wrote."""
+        """Raises OSError or ValueError if this user did not write the record."""
         self._refuse_what_others_wrote()
         try:
             sections = json.loads(self.path.read_bytes())
@@ -179,18 +179,21 @@ class TrustRecord:
         return cast(Sections, sections)
 
     def _write(self, change: Callable[[Sections], T], *, must_persist: bool = False) -> T:
-        """`must_persist`: where it cannot be written down, it must not seem done."""
+        """`must_persist`: raise an error if the change cannot be written."""
         with self._lock:
             try:
                 return self._change_file(change)
             except (OSError, ValueError) as error:
                 if must_persist:
-                    raise FileError(f"The trust record {self.path} cannot be changed ({_why(error)}).") from None
+                    raise FileError(
+                        f"The trust record {self.path} cannot be changed ({_why(error)}). Fix its permissions, or name "
+                        "another folder with TIDEPOOL_STATE."
+                    ) from None
                 self._warn(error)
             return change(self._unwritten)
 
     def _change_file(self, change: Callable[[Sections], T]) -> T:
-        """The record is made when missing, for its owner alone, and replaced in one step."""
+        """Creates the record if it is missing, readable by its owner only, and replaces it atomically."""
         from filelock import FileLock
 
         self._refuse_no_home()
@@ -202,13 +205,13 @@ class TrustRecord:
         return result
 
     def _refuse_no_home(self) -> None:
-        """Without a home the folder's name stays as it is written, and would lie wherever one stands."""
+        """Without a home folder, the path is relative, and would depend on the working folder."""
         if not self.path.is_absolute():
             raise FileNotFoundError(0, "this user has no home folder")
 
     def _refuse_what_others_wrote(self) -> None:
         if self.path.is_symlink():
-            raise PermissionError("it is a link, which may lead to an old record")
+            raise PermissionError("it is a symbolic link, which may lead to an old record")
         refuse_writable_by_others(self.path)
         if self.path.stat().st_mode & OTHERS_ANY:
             self.path.chmod(0o600)
@@ -218,8 +221,8 @@ class TrustRecord:
             return
         self._warned = True
         _report(
-            f"the trust record {self.path} cannot be used ({_why(error)}). What is trusted now is trusted for this "
-            "process only; TIDEPOOL_STATE names another folder for it."
+            f"the trust record {self.path} cannot be used ({_why(error)}). Trust is kept for this "
+            "process only. You can name another folder with TIDEPOOL_STATE."
         )
 
 
@@ -243,30 +246,30 @@ class ReplySeals:
     def __init__(self) -> None:
         self._secret = trust_record().secret()
         self._texts: set[bytes] = set()
-        """hashes of replies that may be run"""
+        """hashes of replies that may run"""
 
     def received(self, key: bytes, text: str) -> bytes:
-        """The seal to store with a reply that a provider gave just now to the request of this key."""
+        """The seal to store with a reply that a provider just gave to the request with this key."""
         self._texts.add(_hash(text))
         return self._seal(key, text)
 
     def admits(self, key: bytes, text: str, seal: bytes | None) -> bool:
-        """Whether a stored reply is one that this user received, to this very request."""
+        """Whether this user received the stored reply to exactly this request."""
         fits = isinstance(seal, bytes) and hmac.compare_digest(seal, self._seal(key, text))
         if fits:
             self._texts.add(_hash(text))
         return fits
 
     def refuse_unknown(self, text: str) -> None:
-        """Called before the text is run, or given to a scorer."""
+        """Called before the text runs, or is passed to a scorer."""
         if _hash(text) not in self._texts:
             raise NotTrusted(
-                "A stored reply was changed, or was received on another machine: it was not run as code. If you know where "
-                "it comes from, stop the batch, trust it as it is now (tidepool trust add BATCH) and resume it."
+                "A stored reply was changed, or was received on another machine, so it was not run as code. If you know its "
+                "origin, stop the batch, trust it as it is now (tidepool trust add BATCH) and resume it."
             )
 
     def broken(self, replies: Iterable[tuple[bytes, str, bytes | None]]) -> int:
-        """How many of these stored replies (key, text, seal) do not carry this user's seal."""
+        """The number of these stored replies (key, text, seal) without a valid seal of this user."""
         return sum(not self.admits(*reply) for reply in replies)
 
     def _seal(self, key: bytes, text: str) -> bytes:

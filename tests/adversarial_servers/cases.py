@@ -251,7 +251,7 @@ LOSES_NOTHING = ("odd-lines", "body-text", "and-errors", "unknown-ids")
 LASTING = ("counts-text", "times-odd")
 """oddities that a batch may show at every poll and end all the same"""
 PASSING = ("status-missing", "null")
-NO_FILE = {"expired-empty": "expired|cannot be read", "file-gone": "file", "failed-silent": "refused a provider batch"}
+NO_FILE = {"expired-empty": "expired|cannot be read", "file-gone": "file", "failed-silent": "rejected a provider batch"}
 """a batch that ends without the file that it should have"""
 
 

@@ -240,7 +240,7 @@ def test_a_frozen_config_is_the_same_study_without_its_files(example: Path, tmp_
 async def test_what_is_asked_cannot_change_on_resume(database: Path, override: str) -> None:
     await run_batch(game(2, 1), database)
     change(database, "UPDATE batch SET status = 'interrupted'")
-    with pytest.raises(UsageError, match=r"only service\.\*, providers\.\* and cluster\.\* may change"):
+    with pytest.raises(UsageError, match=r"only service\.\*, providers\.\* and cluster\.\* can change"):
         await resume_batch("last", database, overrides=[override])
     assert query(database, "SELECT status FROM batches") == [("interrupted",)]
 

@@ -141,7 +141,7 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     await press(pilot, "e", until=FormDialog)
     rows = {row.field.key: row for row in app.screen.query(FieldRow)}
     rows["model"].query_one(Input).value = "opnai:gpt"
-    await until(pilot, lambda: "names no provider" in rows["model"].fault, "the fault at its field")
+    await until(pilot, lambda: "has an unknown provider" in rows["model"].fault, "the fault at its field")
     rows["model"].query_one(Input).value = "simulated:guarded"
     with closing(sqlite3.connect(path)) as other, pytest.MonkeyPatch.context() as patch:
         patch.setattr("tidepool.storage.file.BUSY_SECONDS", 0.1)

@@ -53,4 +53,4 @@ def test_a_kind_there_is_not_is_told(file: Path, kind: str, capsys: pytest.Captu
     change(file, "UPDATE batch SET kind = ?", kind)
     assert main(["--db", str(file), "show", "last"]) == 2
     printed = capsys.readouterr()
-    assert "is no kind of study" in printed.err and "\x1b" not in printed.err
+    assert "is not a known kind of study" in printed.err and "\x1b" not in printed.err

@@ -110,7 +110,7 @@ LEFT_OUT: dict[str, tuple[str, list[tuple[object, str, int]], dict[str, str]]] =
     "a config": (
         CONFIG,
         [(ceilings, "CONFIG_BYTES", 1_000)],
-        {"html": MORE, "markdown": MORE, "toml": "and a config file may have"},
+        {"html": MORE, "markdown": MORE, "toml": "The maximum for a config file is"},
     ),
     "a model": (f"UPDATE call SET model = {LONG} {LAST_MESSAGE}", [], {"csv": "x" * 300_000}),
     "a log line": (f"UPDATE log_line SET message = {LONG}", [], {}),

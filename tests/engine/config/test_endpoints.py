@@ -67,13 +67,13 @@ WRONG = [
     (
         "a section that is like nothing",
         study("openai:x", lab={"base_url": "http://gpu1"}),
-        "unknown key providers.lab. Known here: anthropic, ollama, openai, simulated. An endpoint of your own says",
+        "unknown key providers.lab. Known keys are anthropic, ollama, openai, simulated. Your own endpoint needs like",
     ),
     ("a misspelt section", study("openai:x", opnai={"retries": 1}), "Did you mean 'openai'?"),
     ("a misspelt key of a preset", study("vllm:x", vllm={"base_ur": "http://gpu1"}), "Did you mean 'base_url'?"),
     ("a key itself", study("lab:x", lab={**LAB, "api_key": "sk-1"}), "environment"),
     ("like something else", study("lab:x", lab={"like": "gemini"}), "providers.lab.like"),
-    ("a name that is taken", study("openai:x", openai={"like": "anthropic"}), "openai is a provider of its own"),
+    ("a name that is taken", study("openai:x", openai={"like": "anthropic"}), "openai is a built-in provider"),
     ("a name with a space", study("openai:x", **{"my lab": LAB}), "letters, digits, - and _"),
     ("a price below nothing", study("lab:x", lab={**LAB, "prices": {"x": {"input": -1.0, "output": 0.0}}}), "input"),
     ("half a price", study("lab:x", lab={**LAB, "prices": {"x": {"input": 1.0}}}), "output is missing"),
@@ -166,7 +166,7 @@ def test_a_study_file_of_somebody_gets_nothing_of_the_users(users: Path) -> None
     stranger = json.loads(frozen(study("openai:a", "openai:b")).to_json())
     for agent in stranger["agents"]:
         agent["model"] = "lab:a"
-    with pytest.raises(UsageError, match="names no provider"):
+    with pytest.raises(UsageError, match="has an unknown provider"):
         load_frozen(json.dumps(stranger))
 
 
@@ -235,4 +235,4 @@ def test_a_providers_file_that_others_may_have_written_is_refused(
         with pytest.raises(UsageError) as error:
             frozen(study(model, model))
         why = refused.format(file=users, folder=folder, shared=shared)
-        assert f"{users} is not used: {why}" in str(error.value) and "TIDEPOOL_CONFIG" in str(error.value)
+        assert f"{users} cannot be used: {why}" in str(error.value) and "TIDEPOOL_CONFIG" in str(error.value)

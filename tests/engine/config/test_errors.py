@@ -89,8 +89,8 @@ EDITS: list[tuple[str, str, str, int, str]] = [
     (GAME, "seed = 42", "seed = 42,", 4, "Write seed = 42"),
     (GAME, "seed = 42", "seed 42", 4, "seed = 42"),
     (GAME, "[service]", "[service", 6, "not valid TOML"),
-    (GAME, "seed = 42", "seed = 42\nseed = 43", 5, "seed is there already"),
-    (GAME, '\n[[agents]]\nname = "Bob"', 'name = "Bob"', 18, "name is there already"),
+    (GAME, "seed = 42", "seed = 42\nseed = 43", 5, "seed appears twice"),
+    (GAME, '\n[[agents]]\nname = "Bob"', 'name = "Bob"', 18, "name appears twice"),
     (GAME, "seed = 42", "! seed 42", 4, "not valid TOML"),
     # -- sections
     (GAME, "[batch]", "[[batch]]", 1, "[batch]"),
@@ -132,11 +132,11 @@ TEXTS: list[tuple[str, int, str]] = [
     ("batch:\n  kind: secret_game\nsecret_game:\n  rounds: 2\n", 1, "[batch]"),
     ("---\nbatch:\n  kind: simulation\n", 1, "[batch]"),
     ('{"batch": {"kind": "secret_game"}, "secret_game": {}}', 1, "[batch]"),
-    (GAME + "\n[service]\nretries = 2\n", 24, "service is there already"),
+    (GAME + "\n[service]\nretries = 2\n", 24, "service appears twice"),
     (GAME + "\n[simulation]\nn_turns = 2\n", 24, "Remove"),
     (GAME + '\n[providers.openai]\napi_key = "sk-1"\n', 25, "environment"),
     (GAME + '\n[providers.openai.prices]\n"x" = { input = 1.0, ouput = 2.0 }\n', 25, "output"),
-    (GAME + "\n[mood]\nrain = 1\n", 24, "Sections are [batch], [service], [providers], [[agents]], [[entities]]"),
+    (GAME + "\n[mood]\nrain = 1\n", 24, "Known sections are [batch], [service], [providers], [[agents]], [[entities]]"),
     (ONE_AGENT.replace("[[agents]]", "[agents]"), 14, "[[agents]]"),
     (GAME.replace("[[agents]]", "[agents]"), 19, "[[agents]]"),
     (GAME.replace("[[agents]]", "[[agent]]"), 14, "[[agents]]"),
@@ -185,7 +185,7 @@ def test_an_error_of_an_override_has_no_line(option: str, tmp_path: Path) -> Non
 def test_a_file_in_another_encoding_is_an_error_that_says_how_to_save_it(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_bytes(GAME.replace("Trial", "Bär").encode("latin-1"))
-    with pytest.raises(UsageError, match="line 3: this is not text in UTF-8"):
+    with pytest.raises(UsageError, match="line 3: this is not UTF-8 text"):
         load_config(path)
 
 

@@ -107,7 +107,7 @@ def test_no_file_is_read_because_a_batch_of_a_file_names_it(
 
 def test_a_batch_that_names_entries_of_a_library_is_not_one_of_ours() -> None:
     text = json.dumps({"batch": {"kind": "secret_game"}, "secret_game": {}, "agent_ids": ["ada"]})
-    with pytest.raises(UsageError, match="entries of a library"):
+    with pytest.raises(UsageError, match="names library entries"):
         load_frozen(text)
 
 
@@ -131,7 +131,7 @@ def test_relative_paths_start_where_the_config_was_written(tmp_path: Path, monke
 
 @pytest.mark.parametrize("name", ["study.toml", Path("study.toml")])
 def test_the_name_of_a_file_is_no_study_and_the_error_says_what_reads_it(name: Any) -> None:
-    with pytest.raises(UsageError, match=r'load_config\("study.toml"\) reads it'):
+    with pytest.raises(UsageError, match=r'load_config\("study.toml"\)'):
         freeze(name, NOWHERE)
 
 

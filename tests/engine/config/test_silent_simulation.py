@@ -34,7 +34,7 @@ def test_a_helper_left_to_a_simulated_default_is_refused_by_its_key(
     kind: str, settings: dict[str, Any], key: str, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        UsageError, match=rf"{kind}\.(judge\.)?{key} is not written, .* simulated model beside "
+        UsageError, match=rf"{kind}\.(judge\.)?{key} is not set, .* simulated model, together with "
     ) as refused:
         frozen(kind, settings, tmp_path)
     assert refused.value.where[0] == kind and refused.value.where[-1] == key

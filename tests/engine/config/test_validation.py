@@ -34,7 +34,7 @@ def mutation(**settings: Any) -> dict[str, Any]:
 WEIGHTS = ("accuracy", "consistency", "efficiency", "diversity")
 
 CASES = [
-    ({}, ("batch", "kind"), "needs kind"),
+    ({}, ("batch", "kind"), "kind is missing"),
     ({"batch": {"kind": "secret_gam"}}, ("batch", "kind"), "Did you mean 'secret_game'?"),
     ({"batch": {"kind": "mutation"}}, ("mutation",), "[mutation] is missing"),
     ({**game(), "simulation": {}}, ("simulation",), "does not belong"),
@@ -64,7 +64,7 @@ CASES = [
     ({**game(), "service": 3}, ("service",), "service = 3"),
     ({**game(), "agent_ids": ["nobody-123456"]}, ("agent_ids",), "no agent 'nobody-123456'"),
     (simulation({"name": "A", "attributes": {"age": [1]}}), ("entities", 0, "attributes", "age"), "attributes.age"),
-    (simulation({"name": "A"}, {"name": "a"}, context="x"), ("entities", 1, "name"), "'a' (and 'A') is there twice"),
+    (simulation({"name": "A"}, {"name": "a"}, context="x"), ("entities", 1, "name"), "'a' (and 'A') appears twice"),
     (simulation({"name": "A"}, context=" "), ("simulation", "context"), "context is empty"),
     (simulation({"name": "A"}, context="x", context_file="y"), ("simulation", "context_file"), "not both"),
     (simulation({"name": "A"}, context="x"), ("simulation", "interaction_size"), "only 1 entity was chosen"),

@@ -86,7 +86,7 @@ async def test_a_spreadsheet_gets_a_mark_only_where_it_is_asked_for(database: Pa
     for bom in (False, True):
         for path in export_batch(database, "last", "csv", tmp_path, bom=bom):
             assert path.read_bytes().startswith(b"\xef\xbb\xbfbatch_id" if bom else b"batch_id")
-    with pytest.raises(UsageError, match="--bom is for --format csv"):
+    with pytest.raises(UsageError, match="--bom only works with --format csv"):
         export_batch(database, "last", "json", tmp_path, bom=True)
 
 

@@ -77,7 +77,7 @@ def test_a_config_larger_than_a_file_may_be_is_run_out_of_its_study_file(monkeyp
     monkeypatch.setattr(ceilings, "CONFIG_BYTES", 100)
     large = {"batch": {"kind": "evolution"}, "evolution": {"frozen": "x" * 100}}
     row: Any = {"id": "0123456789ab", "version": None, "origin": None, "config": json.dumps(large)}
-    with pytest.raises(UsageError, match=r"--run FILE\.db#0123456789ab"):
+    with pytest.raises(UsageError, match=r"tidepool run FILE\.db#0123456789ab"):
         toml_of(row)
 
 

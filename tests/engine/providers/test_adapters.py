@@ -166,7 +166,7 @@ async def test_several_settings_are_learned_from_a_server_that_takes_none(
     emulator.set_faults("openai", refused_settings=["seed", "temperature", "max_completion_tokens"], error_form=form)
     summary = await talks.play(MODELS["openai"], conversations=6)
     assert summary["status"] == "completed" and summary["calls"]["retried"] == 0
-    told = [line for line in log_of(talks.database, summary["batch_id"]) if " takes no " in line]
+    told = [line for line in log_of(talks.database, summary["batch_id"]) if " does not support " in line]
     assert len(told) == 2
 
 

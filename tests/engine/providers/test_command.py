@@ -163,7 +163,7 @@ async def test_models_without_a_key_or_server_are_listed_as_far_as_known(shell: 
     providers = {one["name"]: one for one in (await shell.json("models"))["providers"]}
     assert providers["openai"]["key"] == "missing" and "OPENAI_API_KEY" in providers["openai"]["note"]
     assert len(providers["openai"]["models"]) > 4 and len(providers["anthropic"]["models"]) == 4
-    assert "could not be asked" in providers["anthropic"]["note"] and "ollama serve" in providers["ollama"]["note"]
+    assert "could not be reached" in providers["anthropic"]["note"] and "ollama serve" in providers["ollama"]["note"]
 
 
 async def test_a_local_model_is_fetched_with_progress(shell: Shell) -> None:
@@ -173,4 +173,4 @@ async def test_a_local_model_is_fetched_with_progress(shell: Shell) -> None:
     listed = await shell.json("models", "ollama")
     assert "qwen3:latest" in {model["name"] for model in listed["providers"][0]["models"]}
     code, _, err = await shell("models", "--pull", "nonsense")
-    assert code == 1 and "could not be fetched" in err and "file does not exist" in err
+    assert code == 1 and "could not be downloaded" in err and "file does not exist" in err

@@ -127,7 +127,7 @@ async def test_one_study_meets_models_of_five_endpoints_two_of_them_pools_and_ea
 async def test_a_server_that_wants_a_key_nobody_named_says_how_to_name_it(servers: Emulator, talks: Talks) -> None:
     servers.set_faults("lab", keys=["another"])
     lab = {"like": "openai", "base_url": servers.urls["lab"]}
-    with pytest.raises(UsageError, match=r"\[providers.lab\], api_key_env"):
+    with pytest.raises(UsageError, match=r"\[providers.lab\] with api_key_env"):
         await talks.play("lab:gpt-4o-mini", providers={"lab": lab})
 
 

@@ -41,7 +41,7 @@ def count_in(lines: list[str], pattern: str) -> list[int]:
         ("500", "server error", "OpenAI answered 500"),
         ("429", "rate limit error", "OpenAI answered 429"),
         ("drop", "broken reply", "Server disconnected"),
-        ("hang", "timeout", "nothing came within"),
+        ("hang", "timeout", "no answer within"),
         ("error:in-200-text", "server error", "upstream went away"),
     ],
 )
@@ -67,7 +67,7 @@ async def test_waves_and_the_end_of_the_run_are_logged(emulator: Emulator, talks
     ]
     ended = [line for line in lines if "ended" in line]
     assert len(ended) == 3 and all(re.fullmatch(r"Wave \d ended: 6 requests in .* per message\.", one) for one in ended)
-    assert "18 calls" in lines[-1] and "0 failed" in lines[-1]
+    assert "18 requests" in lines[-1] and "0 failed" in lines[-1]
 
 
 async def test_a_mutation_that_loses_calls_completes_and_says_so(emulator: Emulator, database: Path) -> None:
@@ -141,7 +141,7 @@ async def test_a_batch_api_that_fails_is_reported_at_once_and_left_within_patien
     events = [event for event in talks.events if isinstance(event, Logged | ProvidersRest)]
     first = next(place for place, one in enumerate(events) if isinstance(one, Logged) and "(batch API)" in one.message)
     resting = next(place for place, one in enumerate(events) if isinstance(one, ProvidersRest))
-    left = next(place for place, one in enumerate(events) if isinstance(one, Logged) and "go live" in one.message)
+    left = next(place for place, one in enumerate(events) if isinstance(one, Logged) and "are sent live" in one.message)
     assert first < resting < left and reason in events[first].message and MODELS[provider][:6] in events[first].message
     ((seconds,),) = query(
         talks.database,
@@ -155,7 +155,7 @@ async def test_an_error_in_place_of_a_batch_is_a_fault_and_no_state(emulator: Em
     emulator.set_faults("openai", script={"poll": ["error:in-200-text"] * 3})
     summary = await talks.play(MODEL, name="openai", conversations=4)
     lines = log_of(talks.database, summary["batch_id"])
-    assert summary["status"] == "completed" and not [line for line in lines if "means nothing" in line]
+    assert summary["status"] == "completed" and not [line for line in lines if "unknown state" in line]
     assert [line for line in lines if "First server error of openai (batch API): OpenAI answered with an error" in line]
 
 

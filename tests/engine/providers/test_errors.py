@@ -117,7 +117,7 @@ def test_an_error_is_classified_and_told(status: int, body: object, fault: Error
 def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
     told = diagnose(ProviderComplaint(401, words="Incorrect API key provided"), OPENAI, "https://api.openai.com/v1")
     assert str(told) == (
-        "OpenAI refuses all calls: Incorrect API key provided. Check the key in OPENAI_API_KEY, then resume."
+        "OpenAI rejects all requests: Incorrect API key provided. Check the key in OPENAI_API_KEY, then resume."
     )
     spent = diagnose(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), OPENAI, "")
     assert "Raise the account's spend limit" in str(spent)
@@ -127,7 +127,7 @@ def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
     error = diagnose(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), ANTHROPIC, "")
     assert (error.fault, error.retry_after) == (ErrorClass.RATE_LIMITED, 7.0)
     silent = diagnose(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
-    assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
+    assert str(silent) == "OpenAI at 127.0.0.1:9 did not answer: reset"
 
 
 NAMES = st.sampled_from(["error", "errors", "detail", "message", "msg", "loc", "code", "param", "metadata", "raw"])

@@ -171,7 +171,7 @@ async def test_texts_are_embedded_in_their_order(emulator: Emulator, model: str)
 
 async def test_anthropic_says_that_it_has_no_embeddings() -> None:
     provider = open_live("anthropic")
-    with pytest.raises(ProviderError, match="no embeddings"):
+    with pytest.raises(ProviderError, match="no embedding models"):
         await provider.complete(question("anthropic:claude-haiku-5-5", operation="embed"), 1, 1)
 
 

@@ -112,7 +112,7 @@ async def test_results_that_cannot_be_had_are_counted_and_asked_again_live(
     )
     assert summary["status"] == "completed" and len(emulator.purchases) == summary["calls"]["bought"] == 24
     log = log_of(talks.database, summary["batch_id"])
-    assert any("cannot be read whole" in line for line in log) and any("go live" in line for line in log)
+    assert any("are incomplete" in line for line in log) and any("are sent live" in line for line in log)
     assert query(talks.database, "SELECT DISTINCT reason, count(*) FROM surplus") == [("unreadable", 12)]
 
 
@@ -152,8 +152,8 @@ async def test_a_batch_api_that_answers_5xx_is_searched_waited_for_and_left_for_
     summary = await talks.play(MODELS[provider], name=f"{provider}-conversation", conversations=12, outage_patience=0.5)
     assert summary["status"] == "completed" and len(emulator.purchases) == 24
     assert emulator.traffic(provider)["create"] > 1 and emulator.traffic(provider)["list"] > 4
-    told = [line for line in log_of(talks.database, summary["batch_id"]) if "refused a provider batch" in line]
-    assert len(told) == 1 and "does not show it" in told[0]
+    told = [line for line in log_of(talks.database, summary["batch_id"]) if "rejected a provider batch" in line]
+    assert len(told) == 1 and "does not list it" in told[0]
 
 
 @pytest.mark.parametrize("said", ["nothing", "json-text", "brackets"])
@@ -175,7 +175,7 @@ async def test_a_server_without_batches_or_a_key_without_the_right_to_them_goes_
     emulator.set_faults(provider, rates={step: {status: 1}})
     summary = await talks.play(MODELS[provider], name=f"{provider}-conversation", conversations=4, messages=1)
     assert summary["status"] == "completed" and len(emulator.purchases) == 4
-    told = [line for line in log_of(talks.database, summary["batch_id"]) if "refused a provider batch" in line]
+    told = [line for line in log_of(talks.database, summary["batch_id"]) if "rejected a provider batch" in line]
     assert len(told) == 1 and status in told[0]
     assert {purchase.transport for purchase in emulator.purchases} == {"live"}
     assert query(talks.database, "SELECT state FROM provider_batch") == [("refused",)]

@@ -46,12 +46,12 @@ async def test_a_provider_that_only_answers_429_is_an_outage_and_a_resume_comple
     summary = await talks.play(MODELS["openai"], conversations=10, max_concurrent=4, outage_patience=0.5)
     assert summary["units"]["failed"] == 10 and not emulator.purchases
     errors = {row[0] for row in query(talks.database, "SELECT error FROM conversations WHERE status = 'failed'")}
-    assert len(errors) == 1 and "refused every call (429) for longer than 500 ms (outage_patience)" in errors.pop()
+    assert len(errors) == 1 and "rejected every request (429) for longer than 500 ms (outage_patience)" in errors.pop()
     lines = log_of(talks.database, summary["batch_id"])
     (first,) = [line for line in lines if "First rate limit error" in line]
     assert "of openai:gpt-4o-mini: OpenAI answered 429" in first
     assert len([line for line in lines if " × rate limit error " in line]) <= 4
-    assert len([line for line in lines if "Resume the batch when it is back" in line]) == 1
+    assert len([line for line in lines if "Resume the batch when the provider is back" in line]) == 1
     emulator.set_faults("openai", rates={})
     assert (await talks.resume())["status"] == "completed"
     assert len(emulator.purchases) == 20

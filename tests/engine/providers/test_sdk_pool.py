@@ -109,7 +109,7 @@ async def test_a_server_that_wants_another_key_rests_and_is_told(servers: TwoSer
     await servers.provider.check([servers.model])
     servers.faults(0, keys=["another-key"])
     assert await servers.ask_all(10) == [1] * 10
-    assert any("takes no calls and rests" in line for line in servers.told)
+    assert any("rejects all requests and is paused" in line for line in servers.told)
 
 
 async def test_where_no_server_answers_the_study_does_not_begin(servers: TwoServers) -> None:

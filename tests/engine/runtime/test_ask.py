@@ -132,7 +132,7 @@ async def test_a_doubled_address_raises_and_stops_the_run(
         return await plain(asked)
 
     provider = ScriptedProvider(only_the_first)
-    with pytest.raises(RunError, match="asked twice under the address 't1'"):
+    with pytest.raises(RunError, match="used the address 't1' for two requests"):
         await stage.run(units(500, twice), provider, name=service, max_concurrent=3)
     assert len(provider.asked) <= 6, "the run stopped at the first one, though others were still asked"
 
@@ -215,7 +215,7 @@ async def test_a_story_that_now_asks_something_else_stops_with_a_clear_word(stag
         await unit.ask(question("t1", text="another opening"))
 
     provider = ScriptedProvider()
-    with pytest.raises(ReplayMismatch, match="run it anew instead of resuming"):
+    with pytest.raises(ReplayMismatch, match="Run the config again instead of resuming"):
         await stage.resume(units(20, changed), provider)
 
 

@@ -39,7 +39,7 @@ def test_a_batch_goes_on_with_the_hands_that_are_said_now(database: Path) -> Non
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("cluster.ray=strange", 'cluster.ray = "strange": it is "local", "auto" or the address HOST:PORT'),
+        ("cluster.ray=strange", 'cluster.ray = "strange": use "local", "auto" or the address HOST:PORT'),
         ("cluster.ray=host:99999", "HOST:PORT"),
         ("cluster.hands=-1", "cluster.hands = -1"),
         ("cluster.hands=9999", "cluster.hands = 9999"),

@@ -43,7 +43,7 @@ def test_it_is_at_its_usual_port_or_the_one_that_is_written(
 
 @pytest.mark.parametrize("settings", [{"like": "openai"}, {"like": "openai", "base_url": "http://gpu1:8000/v1"}])
 def test_a_place_that_is_not_on_the_machine_itself_is_refused(settings: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"\[providers.lab\] does not say where lab is"):
+    with pytest.raises(UsageError, match=r"\[providers.lab\] has no address of lab"):
         open_provider("lab", ProviderSettings.model_validate({"hosts": "local", **settings}))
 
 
@@ -105,7 +105,7 @@ async def test_a_hand_whose_server_is_gone_gets_no_calls_until_it_is_back(monkey
         calls = calls_of(provider, 200)
         answers = await asyncio.gather(*(call.answer() for call in calls))
         assert all(answer.text for answer in answers) and emulator.books.bought_of("openai") == 200
-        assert "lab cannot be asked for now" in told[0] and len(crew.workers) == 2, "the hand itself goes on"
+        assert "cannot use lab at the moment" in told[0] and len(crew.workers) == 2, "the hand itself goes on"
         async with asyncio.timeout(20):
             while provider.concurrency(8) < 16:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

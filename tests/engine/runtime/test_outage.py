@@ -84,7 +84,7 @@ def test_calls_wait_for_a_provider_that_is_down_and_lose_no_retries(
     assert 62 < seconds < 62 + 15 + 10, "it is tried again every 15 s at least"
     assert len(shop.provider.asked) < 300 + 25, "one call at a time tries"
     down, back = shop.log
-    assert "is down" in down and "10 min" in down and "resuming later" in down
+    assert "is down" in down and "10 min" in down and "resume later" in down
     assert "answers again, after" in back
 
 
@@ -104,7 +104,7 @@ def test_when_patience_ends_those_who_wait_fail_and_others_are_tried_once(monkey
 
     shop, _ = play(monkeypatch, story())
     assert [line.split(":")[0] for line in shop.log] == ["warning", "error", "warning"]
-    assert "Resume the batch when it is back" in shop.log[1] and "answers again" in shop.log[2]
+    assert "Resume the batch when the provider is back" in shop.log[1] and "answers again" in shop.log[2]
 
 
 def test_what_calls_wait_for_is_shown_and_patience_can_be_changed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +160,8 @@ def test_a_long_retry_after_is_told_once_with_its_end_and_never_longer_than_pati
 
     shop, seconds = play(monkeypatch, story())
     assert waited <= seconds < waited + 2
-    (told,) = [line for line in shop.log if "of rest (Retry-After)" in line]
-    assert ("asked again after 1 min 00 s" in told) is (asked > waited)
+    (told,) = [line for line in shop.log if "asks for a pause of" in line]
+    assert ("The next attempt is after 1 min 00 s" in told) is (asked > waited)
 
 
 class Throttle:
@@ -192,7 +192,7 @@ def test_nothing_but_429_for_longer_than_patience_is_an_outage(
         failed = await shop.buy_many(50)
         assert 30 <= shop.now < 31, "the last try is made when patience ends"
         assert {str(error) for error in failed} == {str(failed[0])}
-        assert "refused every call (429) for longer than 30.0 s (outage_patience): OpenAI answered 429" in str(
+        assert "rejected every request (429) for longer than 30.0 s (outage_patience): OpenAI answered 429" in str(
             failed[0]
         )
         before = len(shop.provider.asked)
@@ -203,11 +203,11 @@ def test_nothing_but_429_for_longer_than_patience_is_an_outage(
         return shop
 
     shop, _ = play(monkeypatch, story())
-    lines = [line for line in shop.log if "of rest" not in line]
+    lines = [line for line in shop.log if "asks for a pause" not in line]
     assert [line.split(":")[0] for line in lines[1:]] == ["error", "warning"]
     assert "rate limit" in shop.errors[0] and "slow down, [key]" in shop.errors[0]
-    assert "refuses every call" in lines[0] and "Its calls wait up to 30.0 s" in lines[0]
-    assert "refused every call" in lines[1] and "answers again" in lines[2]
+    assert "rejects every request" in lines[0] and "Its requests wait up to 30.0 s" in lines[0]
+    assert "rejected every request" in lines[1] and "answers again" in lines[2]
 
 
 def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyP
         return throttle.shop
 
     shop = play(monkeypatch, story())[0]
-    assert not [line for line in shop.log if "of rest" not in line]
+    assert not [line for line in shop.log if "asks for a pause" not in line]
     assert 1 <= len(shop.errors) <= 3, "the first 429, then their number at 10, at 100"
 
 

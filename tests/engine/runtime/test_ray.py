@@ -120,8 +120,8 @@ def test_a_study_by_hands_is_the_study_and_a_hand_killed_in_the_middle_costs_wha
     lost = _read(far, "SELECT count(*) FROM surplus WHERE reason = 'lost'")[0][0]
     assert (calls, bought - calls, retried, failed) == (300, lost, lost, 0) and 0 < lost <= 40
     log = [line for (line,) in _read(far, "SELECT message FROM log_line")]
-    assert any(line.startswith("Live calls leave from 2 hands on ") for line in log)
-    assert any(line.startswith(f"The hand {hand} on ") and "are asked again" in line for line in log)
+    assert any(line.startswith("Live requests are sent from 2 workers on ") for line in log)
+    assert any(line.startswith(f"The worker {hand} on ") and "are retried" in line for line in log)
 
 
 def test_an_address_where_nobody_listens_is_told_at_once(tidepool: Tidepool) -> None:

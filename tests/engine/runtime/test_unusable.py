@@ -70,7 +70,7 @@ async def test_what_heals_is_an_answer_and_the_first_reply_stays_paid(stage: Sta
     summary = await stage.run(units(3, numbered), says(NO_ANSWERS[kind], attempts=1), retries=2)
     assert summary["status"] == "completed" and summary["calls"]["bought"] == 4
     assert money(database) == (4, pytest.approx(0.03 + PAID))
-    told = query(database, "SELECT message FROM log WHERE level = 'warning' AND message LIKE '%is no answer%'")
+    told = query(database, "SELECT message FROM log WHERE level = 'warning' AND message LIKE '%is unusable (%'")
     assert len(told) == 1
 
 
@@ -96,7 +96,7 @@ async def test_a_cut_reply_is_kept_counted_and_told_as_soon_as_it_is_more_than_a
     assert summary["status"] == "completed" and summary["replies"]["cut"] == 16
     assert query(database, "SELECT DISTINCT finish_reason FROM messages") == [("cut",)]
     words = query(database, "SELECT message FROM log WHERE message LIKE '%length limit%'")
-    assert len(words) == 1 and "raise max_tokens" in words[0][0]
+    assert len(words) == 1 and "Raise max_tokens" in words[0][0]
     assert 2 in told, "the second wave left after the warning"
 
 

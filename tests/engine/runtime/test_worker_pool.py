@@ -94,7 +94,7 @@ async def test_a_lost_hand_is_started_again(monkeypatch: pytest.MonkeyPatch) -> 
         starter.started[0].kill()
         await until(lambda: len(starter.started) == 3 and len(crew.workers) == 2)
         assert {hand.card.node for hand in crew.workers} == {"node2", "node3"}
-        assert "1 of 2 are left" in told[0] and "2 of 2 are there" in told[1]
+        assert "1 of 2 are left" in told[0] and "2 of 2 workers are running" in told[1]
         await ask(provider, 100)
         assert starter.started[2].bunches
 
@@ -103,7 +103,7 @@ async def test_where_no_hand_is_left_calls_wait_as_for_a_provider_that_is_down()
     async with hands(1) as (starter, crew, provider):
         starter.started[0].kill()
         await until(lambda: not crew.workers)
-        with pytest.raises(ProviderError, match="No hand is left that can ask simulated") as raised:
+        with pytest.raises(ProviderError, match="No worker is left that can use simulated") as raised:
             await ask(provider, 1)
         assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.UNREACHABLE)
 
@@ -113,10 +113,10 @@ async def test_those_that_find_room_begin_and_where_none_does_it_is_told(monkeyp
     some, told = WorkerPool(InProcessStarter(room=2), 5), list[str]()
     some.notices.listen(told.append)
     await some.gather()
-    assert len(some.workers) == 2 and told[0].startswith("2 of 5 hands have started")
+    assert len(some.workers) == 2 and told[0].startswith("2 of 5 workers have started")
     await some.close()
     none = WorkerPool(InProcessStarter(room=0), 5)
-    with pytest.raises(UsageError, match="No hand could be started"):
+    with pytest.raises(UsageError, match="No worker could be started"):
         await none.gather()
     await none.close()
 
@@ -127,7 +127,7 @@ async def test_who_wants_to_stop_does_not_wait_for_hands() -> None:
 
     crew = WorkerPool(InProcessStarter(room=0), 1)
     crew._starter.start_seconds = 3600.0
-    with pytest.raises(UsageError, match="Stopped before a hand had started"):
+    with pytest.raises(UsageError, match="Stopped before a worker had started"):
         await crew.gather(stopped)
     await crew.close()
 
@@ -152,7 +152,7 @@ async def test_a_node_that_lacks_the_key_gets_no_calls_and_where_all_lack_it_not
     lab = open_provider("lab", settings)
     with pytest.raises(ProviderError, match=r"On node1: .*LAB_KEY"):
         await crew.open(Opening("lab", settings, ["m"]), lab.notices)
-    assert len(told) == 2 and told[0].startswith("From node1 lab cannot be asked")
+    assert len(told) == 2 and told[0].startswith("The worker on node1 cannot use lab")
     await lab.close()
     await crew.close()
 

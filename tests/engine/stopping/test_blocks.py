@@ -77,12 +77,12 @@ def test_a_talk_that_failed_may_have_been_anything() -> None:
         (LINE, {"talks": 50}, "Plan 60 or more"),
         (LINE, {"scenarios": SCENARIOS}, "cannot be used with repeated scenarios"),
         (HALF, {"scenarios": SCENARIOS}, "cannot be used with repeated scenarios"),
-        (HALF, {"talks": 90}, "could never stop earlier"),
+        (HALF, {"talks": 90}, "could never stop early"),
         (HALF, {"mode": "retained"}, "needs several games"),
         (StopWhenSure(outcome="revealed", agent="Adda", half_width=0.1), {}, "Did you mean 'Ada'"),
         (StopWhenSure(outcome="revealed", difference="Ada - Eve", decided=True), {}, 'For example: "Ada - Dion"'),
-        (StopWhenSure(outcome="revealed", line=1.5, decided=True), {}, "nothing to decide"),
-        (StopWhenSure(outcome="revealed", half_width=3.0), {}, "0.03 is 3 points"),
+        (StopWhenSure(outcome="revealed", line=1.5, decided=True), {}, "Choose a value inside this range"),
+        (StopWhenSure(outcome="revealed", half_width=3.0), {}, "0.03 for 3 points"),
     ],
 )
 def test_a_rule_that_cannot_be_kept_is_refused_before_anything_is_bought(

@@ -118,7 +118,7 @@ OURS = ("openai:gpt-4o-mini", "openai:gpt-6-luna")
 TALKS: dict[str, Any] = {"games": 1, "messages_per_interaction": 5, "detection": ["exact"]}
 
 WORDS = [
-    ({"num_interactions": 6}, {}, "openai live: waves of 6 calls at most (batch API from 100, service.batch_from)"),
+    ({"num_interactions": 6}, {}, "openai live, up to 6 requests per wave (batch API from 100, service.batch_from)"),
     (
         {"num_interactions": 6},
         {"batch_from": 0},
@@ -127,7 +127,7 @@ WORDS = [
     (
         {"num_interactions": 6},
         {"name": "anthropic"},
-        "openai live: waves of 6 calls at most (batch API from 100, service.batch_from)",
+        "openai live, up to 6 requests per wave (batch API from 100, service.batch_from)",
     ),
     ({"num_interactions": 3_000, "mode": "diversity"}, {"name": "live"}, "openai live"),
     (

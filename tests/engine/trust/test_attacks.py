@@ -100,7 +100,7 @@ async def test_control_rows_that_are_added_while_the_batch_runs_change_limits_al
     config = load_frozen(stored)
     assert config.providers.openai.base_url == own.urls["openai"] and config.providers.openai.api_key_env is None
     assert (config.service.max_concurrent, config.service.budget_usd) == ((77, 1e9) if limits else (1, 0.0))
-    refused = [line for line in log_of(database, batch_id) if "was not taken" in line]
+    refused = [line for line in log_of(database, batch_id) if "was rejected" in line]
     assert bool(refused) != limits and (limits or len(refused) >= len(DANGEROUS))
 
 
@@ -214,7 +214,7 @@ async def test_a_file_of_the_users_account_that_a_row_calls_an_upload_is_not_del
 async def test_a_batch_whose_kind_was_changed_beside_its_config_is_refused(database: Path) -> None:
     create_batch(game(), database)
     change(database, "UPDATE batch SET kind = 'simulation'")
-    with pytest.raises(FileError, match="of another kind than its config"):
+    with pytest.raises(FileError, match="has another kind than its config"):
         await resume_batch("last", database)
 
 

@@ -114,7 +114,7 @@ def test_what_is_perhaps_not_meant_is_a_warning_of_a_plan_and_of_a_run(tidepool:
     study = tmp_path / "study.toml"
     sound = (ROOT / "examples" / "secret_game.toml").read_text()
     study.write_text(sound.replace("simulated:guarded", "simulated:gaurded"))
-    words = "nobody simulated is called 'gaurded'"
+    words = "no simulated persona is named 'gaurded'"
     for command in ("plan", "run"):
         done = tidepool(command, "study.toml", *TWO_TALKS)
         assert done.returncode == 0 and "warning: " in done.stderr and words in done.stderr

@@ -71,7 +71,7 @@ def test_a_summary_tells_all_and_its_sum_of_requests_adds_up(tidepool: Tidepool,
     for words in ("completed", "Simulated: no real model was called.", "Ada", "revealed", "requests/s, mean latency"):
         assert words in first.stdout, words
     assert "transport" not in first.stdout and tidepool.json("show", "last")["waves"], "waves are in the JSON alone"
-    assert "Transport: simulated live: waves of 6 calls at most" in first.stderr
+    assert "Transport: simulated live, up to 6 requests per wave" in first.stderr
     assert "6/6 units" in first.stderr and "\x1b" not in first.stderr
     slow = "[service]\ntimeout = 0.02\nretries = 50\n[providers.simulated]\nlatency = 0.01\njitter = 0.7"
     done = tidepool("--run", str(written(tmp_path, 12, 3, more=slow)))
@@ -135,7 +135,7 @@ def test_a_budget_stops_with_4_and_a_higher_one_finishes(tidepool: Tidepool, tmp
 BAD = {
     "unknown key": ("", "service.max_concurent=3", "Did you mean 'max_concurrent'?"),
     "key in the config": ("", "providers.openai.api_key=abc", "environment"),
-    "not KEY=VALUE": ("", "nonsense", "does not read KEY=VALUE"),
+    "not KEY=VALUE": ("", "nonsense", "is not KEY=VALUE"),
     "no provider": ('[[agents]]\nname = "Eve"\nmodel = "nobody:x"\nsecret = "s"', "", "nobody:x"),
 }
 

@@ -84,7 +84,7 @@ def test_agents_are_added_made_of_entities_and_generated(typed: Typed, tmp_path:
     ("words", "complaint"),
     [
         (["entities", "generate", "--type", "humna"], "did you mean 'human'"),
-        (["entities", "generate", "-n", "0"], "ask for 1 or more"),
+        (["entities", "generate", "-n", "0"], "Request 1 or more"),
         (["entities", "generate", "--backstory"], "needs a model"),
         (["entities", "add", "missing.csv"], "missing.csv."),
         (["entities", "show", "x"], "There is no file"),

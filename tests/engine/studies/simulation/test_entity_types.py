@@ -123,7 +123,7 @@ def test_a_json_file_holds_several_types_each_once(tmp_path: Path) -> None:
     path.write_text(json.dumps({"entity_types": [record, record | {"name": "fox"}]}))
     assert [kind.name for kind in read_types(path)] == ["owl", "fox"]
     path.write_text(json.dumps({"entity_types": [record, record]}))
-    with pytest.raises(UsageError, match="'owl' is there twice"):
+    with pytest.raises(UsageError, match="'owl' appears twice"):
         read_types(path)
 
 
@@ -138,19 +138,19 @@ def one(**dimension: object) -> dict[str, object]:
         ({"name": "t"}, "at least one dimension"),
         ({"name": "t", "dimension": []}, "unknown key dimension. Did you mean 'dimensions'?"),
         (one(), "dimensions[0] = { name = \"d\" }: the 'kind' is missing"),
-        (one(kind="colour"), "the 'kind' is one of 'boolean', 'categorical', 'int', 'float', 'text'"),
+        (one(kind="colour"), "the 'kind' must be one of 'boolean', 'categorical', 'int', 'float', 'text'"),
         (one(kind="boolean", share=2), "share = 2: input should be less than or equal to 1"),
         (one(kind="boolean", range=[1, 2]), "unknown key dimensions[0].boolean.range"),
         (one(kind="categorical", options=["a"], weights=[1, 2]), "one weight for each"),
         (one(kind="categorical", options={"a": 0}), "not all weights may be 0"),
-        (one(kind="int", range=[5, 1]), "range: give it as [lowest, highest]"),
+        (one(kind="int", range=[5, 1]), "range: write [lowest, highest]"),
         (one(kind="int", range=[0, 9], spread="flat"), "expected 'uniform', 'normal' or 'skewed'"),
         (one(kind="int", range=[0, 9], spread="normal", mean=12), "mean: expected a number from 0 to 9"),
-        (one(kind="text"), "give one of options"),
+        (one(kind="text"), "set exactly one of options"),
         (one(kind="text", template="{age}"), "{age} is neither the name nor a dimension listed before it"),
         (one(kind="boolean") | {"portrait": "{age}"}, "portrait: {age} is neither"),
-        (one(kind="boolean") | {"first_names": ["A b"]}, "'A b' must be one word that is there once"),
-        ({"name": "t", "dimensions": [{"name": "name", "kind": "boolean"}]}, "the name 'name' is taken"),
+        (one(kind="boolean") | {"first_names": ["A b"]}, "'A b' must be a single word and appear only once"),
+        ({"name": "t", "dimensions": [{"name": "name", "kind": "boolean"}]}, "the name 'name' is already used"),
     ],
 )
 def test_a_wrong_type_is_refused_with_the_place_and_the_reason(record: object, words: str) -> None:
