@@ -74,7 +74,7 @@ def test_every_door_tells_what_is_wrong_in_the_file(
     change(file, "UPDATE progress SET heartbeat_at = x'00', limits = '[]'")
     change(file, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
     assert main(["--db", str(file), "list"]) == 1
-    told = "the table progress, row 1, column heartbeat_at: the value is no float"
+    told = "the table progress, row 1, column heartbeat_at: the value is not of type float"
     assert told in capsys.readouterr().err
     assert told in answer((report, (file, "last"), {"of_study": False}))[0]
     reader = FileReader(file)

@@ -100,7 +100,7 @@ async def test_endpoints_of_ones_own_are_listed_and_tried(
         await pilot.press("6")
         await until_on(pilot, ProvidersScreen, lambda screen: states(app).get("lab") == "ready")
         await press(pilot, *["down"] * list(states(app)).index("lab"), until="LAB_KEY")
-        assert "no: every call goes live" in told(app)
+        assert "no, live calls only" in told(app)
         await pilot.press("t")
         await until(pilot, lambda: states(app)["lab"].startswith("answered in"), "its answer, without a question")
     assert "Bearer a key of the lab alone" in emulator.providers["openai"].headers["authorization"]

@@ -99,7 +99,7 @@ async def test_no_file_is_upgraded_while_a_batch_runs_in_it(database: Path) -> N
     summary = await run_batch(game(2, 1), database)
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("UPDATE batch SET status = 'in_progress'")
-    with batches.holding(database, summary["batch_id"]), pytest.raises(FileError, match="runs in it"):
+    with batches.holding(database, summary["batch_id"]), pytest.raises(FileError, match="is running in it"):
         prepare(database, schema=NEXT)
     assert query(database, "PRAGMA user_version") == [(OLD,)] and backups(database) == []
 

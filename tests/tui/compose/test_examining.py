@@ -54,7 +54,7 @@ def test_what_is_wrong_in_a_field_is_told_of_that_field(
 def test_the_plan_tells_combinations_calls_waves_and_how_sure_it_will_be(study: Path) -> None:
     found = look(template("simulation"), study)
     assert found.shape == ("C(3,2) = 3 combinations possible, 3 run: each at most once",)
-    assert "12 calls" in in_one_line(found).plain
+    assert "12 requests" in in_one_line(found).plain
     assert "sure to" not in in_full(found).plain, "nothing is measured without a judge"
     words = " ".join(in_full(look(template("secret_game"), study)).plain.split())
     assert "sure to ±" in words and "points, sides that revealed" in words

@@ -124,13 +124,13 @@ class TrustDialog(Confirm):
 PUBLISH = "publish"
 FORMATS = {
     "json": ("JSON: folder with results.json and analysis.json", ""),
-    "csv": ("CSV: tables for a spreadsheet", ""),
+    "csv": ("CSV: messages and outcomes, for a spreadsheet", ""),
     "sqlite": ("SQLite: Tidepool file with only this batch", ".db"),
     "html": ("HTML: page to read and share", ".html"),
     "markdown": ("Markdown: report with methods, for a paper", ".md"),
     "parquet": ("Parquet: tables for data frames", ""),
     "toml": ("TOML: config that reproduces the batch", ".toml"),
-    PUBLISH: ("Publish: folder with all formats and a dataset card", ""),
+    PUBLISH: ("Publish: folder with all of this and a dataset card", ""),
     "policy": ("Policy: learned policy of a mutation study", ".policy"),
 }
 

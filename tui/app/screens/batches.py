@@ -157,7 +157,7 @@ def detail(batch: BatchLine) -> Content:
         note = f"cell of study {batch.study_id} · "
     first = f"{batch.id} · {note}seed {batch.seed} · {count(batch.calls)} requests · {span(batch.seconds)}"
     if batch.failed:
-        first += f" · {count(batch.failed)} failed"
+        first += f" · {count(batch.failed)} failed requests"
     if batch.simulated:
         first += " · partly simulated" if batch.partly_simulated else " · simulated"
     lines = [Content.styled(first, "$quiet"), Content.assemble(*_advice(batch))]

@@ -175,9 +175,8 @@ class ComposeScreen(ModeScreen):
         words = Content.styled(fault, "$state-failed")
         if not fault and (row := focused_row(self)):
             words = help_of(row.field, row.value)
-        self.query_one("#compose-bar", Static).update(
-            words, layout=False
-        )  # without layout, because every tab would lay out the screen again
+        # without layout, because every tab would lay out the screen again
+        self.query_one("#compose-bar", Static).update(words, layout=False)
 
     @work(group="study", exclusive=True)
     async def _study(self, pause: float = 0.0) -> None:

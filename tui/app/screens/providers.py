@@ -97,7 +97,7 @@ class ProvidersScreen(ModeScreen):
     PERIOD = 1.0
     CSS_PATH = "providers.tcss"
     HELP = """This screen lists the providers and their models. API keys are read from the environment and passed to the
-    provider's SDK. You see only whether a key is present, never the key. Press T to send one short request to the model under
+    provider's SDK. You see only whether a key is present, never the key. Press t to send one short request to the model under
     the cursor, or to the cheapest one. If the request costs money, you are asked first. Prices are in dollars per million
     tokens, live and by the batch API. Addresses and Ollama servers come from the study in Compose, or are the defaults."""
     BINDINGS = [

@@ -103,7 +103,7 @@ def _waves_in_flight(batch: BatchLine, rows: tuple[int, int]) -> dict[int, set[i
 class WatchScreen(BatchActions):
     MODE = "watch"
     HELP = """This screen shows a running batch. Each row is a conversation (or another unit), and each cell is a call. Choose
-    a row to read it on the right. Press F to scroll to active rows automatically. Pause, stop and new limits reach the batch
+    a row to read it on the right. Press f to scroll to active rows automatically. Pause, stop and new limits reach the batch
     within a second, wherever it runs. Closing the app does not stop the batch."""
     BINDINGS = [
         *BATCH_BINDINGS,
