@@ -145,7 +145,7 @@ async def test_an_id_at_the_provider_that_would_lead_elsewhere_is_refused(
         await run_batch(study, database, on_event=listen, control=control)
         change(database, "UPDATE provider_batch SET remote_id = ?", remote_id)
         polled = own.traffic("openai")["poll"]
-        with pytest.raises(FileError, match="invalid id"):
+        with pytest.raises(FileError, match="an id that is none"):
             await resume_batch("last", database)
         assert own.traffic("openai")["poll"] == polled
 
