@@ -58,9 +58,9 @@ class TranscriptSource:
     hint = 'search: words, "a phrase"'
     """placeholder of the search line"""
     shows: ClassVar[Mapping[str, str]] = {
-        "all": "all conversations",
+        "all": "any result",
         "revealed": "revealed",
-        "kept": "all kept",
+        "kept": "not revealed",
         "failed": "failed",
     }
     anybody = "anyone"
