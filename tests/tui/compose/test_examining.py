@@ -71,7 +71,7 @@ def test_real_models_have_a_price_live_and_by_batch_a_budget_and_a_key_that_is_m
     assert not is_free(found)
     words = in_full(found).plain
     assert "batch API" in words and "is less than that" in " ".join(words.split())
-    assert words.startswith("× No key for OpenAI: OPENAI_API_KEY is not set.")
+    assert words.startswith("× No API key for OpenAI: OPENAI_API_KEY is not set.")
     assert in_one_line(found).plain.startswith("× no key: OPENAI_API_KEY · 100 conversations")
     monkeypatch.setenv("OPENAI_API_KEY", "here")
     assert in_full(look(text, study)).plain.startswith("■ Ready to run")

@@ -66,7 +66,7 @@ class Expected:
 
 NOTHING_EXPECTED = Expected()
 UNFINISHED = (BatchStatus.IN_PROGRESS, BatchStatus.INTERRUPTED)
-SHORTEST_BAR = 8
+SHORTEST_BAR = 7
 MOST_SLOWER = 4
 """factor by which a batch may become slower than so far, for the estimate of the remaining time"""
 
