@@ -1,4 +1,4 @@
-"""Batches of simulations as the HTTP API keeps them: those that wait for a process of their own are `queued`."""
+"""Simulation batches of the HTTP API. Batches that wait for a process are `queued`."""
 
 import sqlite3
 from pathlib import Path
@@ -10,7 +10,7 @@ from tidepool.storage.states import BatchStatus
 from tidepool.storage.text import storable
 
 QUEUED = "queued"
-"""the reason of a pending batch that was asked for through the API"""
+"""the reason of a pending batch that was created through the API"""
 
 
 LONGEST_CONFIG = 64 * 2**20
@@ -19,11 +19,11 @@ _READ = (
     "substr(reason, 1, 10000) AS reason, simulated, created_at, host, study_id, "
     f"CASE WHEN length(config) <= {LONGEST_CONFIG} THEN config END AS config FROM batch WHERE kind = 'simulation'"
 )
-"""what is told of a batch, cut where the file is a stranger's and holds more than any batch of ours"""
+"""the columns of a batch, cut to a length that no batch of ours exceeds, since the file may be untrusted"""
 
 
 def simulation_batches(connection: sqlite3.Connection, limit: int, offset: int) -> list[sqlite3.Row]:
-    """Batches of simulations, the oldest first."""
+    """Returns the simulation batches, oldest first."""
     return connection.execute(f"{_READ} ORDER BY number LIMIT ? OFFSET ?", (limit, offset)).fetchall()
 
 
@@ -32,25 +32,25 @@ def simulation_count(connection: sqlite3.Connection) -> int:
 
 
 def simulation_batch(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row | None:
-    """By its whole id."""
+    """Finds a batch by its complete id."""
     row: sqlite3.Row | None = connection.execute(f"{_READ} AND id = ?", (batch_id,)).fetchone()
     return row
 
 
 def queue(path: Path, batch_id: str, status: str) -> bool:
-    """The batch waits for its turn; False where it is no longer in the state it was seen in.
+    """Queues the batch. Returns False if its status is no longer `status`.
 
-    Whoever runs a batch takes its lock before it writes a word about it, and its word waits for this transaction.
+    A process that runs a batch takes its lock before it writes to it, and its first write waits for this transaction.
     """
     with writing(path) as connection:
         if is_held(path, batch_id):
-            raise BatchLocked(f"Batch {batch_id} is running: nothing to resume.")
+            raise BatchLocked(f"Batch {batch_id} is already running.")
         pending = {"status": BatchStatus.PENDING, "reason": QUEUED, "stop_code": None}
         return db.change(connection, db.Batch, {"id": batch_id, "status": status}, **pending).rowcount > 0
 
 
 def note_failure(path: Path, batch_id: str, reason: str) -> None:
-    """A queued batch could not start, or not go on where it has some units already."""
+    """Records that a queued batch could not start, or could not continue if it already has completed units."""
     query = "SELECT p.units_completed FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?"
     with writing(path) as connection:
         status = BatchStatus.INTERRUPTED if value_of(connection, query, (batch_id,)) else BatchStatus.FAILED

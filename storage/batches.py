@@ -1,6 +1,6 @@
-"""The life of a batch in the file: made, found by name, taken up again, told what to do, removed.
+"""Creates, finds, resumes, controls and deletes batches in a study file.
 
-Short synchronous transactions; what happens thousands of times a second is the ledger's.
+Uses short synchronous transactions. The ledger handles everything that happens thousands of times a second.
 """
 
 import json
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 MOST_BATCHES = 1 << 30
-"""that a file can have had: a unit's id holds its batch's number"""
+"""limit for the number of a batch, which is part of a unit's id"""
 
 
 @dataclass(frozen=True, slots=True)
 class NewBatch:
-    """A batch about to be written."""
+    """A batch to be written."""
 
     kind: str
     name: str
@@ -56,7 +56,7 @@ class NewBatch:
 
 
 def create_batch(path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str) -> str:
-    """A new pending batch; returns its id."""
+    """Creates a pending batch and returns its id."""
     with writing(path) as connection:
         return insert_batch(connection, NewBatch(kind, name, description, seed, config, version))[0]
 
@@ -67,8 +67,8 @@ def insert_batch(
     origin: str | None = None,
     records: Iterable[tuple[str, int, str]] = (),
 ) -> tuple[str, int]:
-    """The same within a transaction; returns its id and its number. A branch comes with its origin, and with what it goes on
-    from as records."""
+    """Creates a pending batch within the caller's transaction. Returns its id and its number. A branch passes its `origin`, and
+    the conversations that it continues as `records`."""
     batch_id = secrets.token_hex(6)
     row = db.Batch(
         id=batch_id,
@@ -90,22 +90,22 @@ def insert_batch(
 
 
 def checked_number(number: int) -> int:
-    """The number of a batch just inserted. Numbers are not used again, and only a file that somebody changed runs out."""
+    """Checks the number of a new batch. Numbers are not reused, but only a changed file runs out of them."""
     if not 0 < number < MOST_BATCHES:
         raise FileError(
-            "This file can take no more batches. It was changed by somebody; import its batches into another."
+            "This file has no free batch numbers, because another program changed it. Import its batches into a new file."
         )
     return number
 
 
 def parse_steps_back(reference: str) -> int | None:
-    """0 of `last`, 1 of `last~1`, the one before it; None: it is no such word."""
+    """Returns 0 for `last`, 1 for `last~1` (the batch before it), and None for any other reference."""
     matched = re.fullmatch(r"last(?:~([0-9]{1,6}))?", reference)
     return None if matched is None else int(matched[1] or 0)
 
 
 def newest(connection: sqlite3.Connection, steps_back: int) -> list[sqlite3.Row]:
-    """The last batch, or of the last study, counted back by the rows of `tidepool list`: a study is one."""
+    """Returns the newest batch, or a batch of the newest study, counted back by rows of `tidepool list`, where a study is one row."""
     return connection.execute(
         "SELECT * FROM batch WHERE number = (SELECT max(number) AS newest FROM batch GROUP BY coalesce(study_id, id) "
         "ORDER BY newest DESC LIMIT 1 OFFSET ?)",
@@ -114,7 +114,7 @@ def newest(connection: sqlite3.Connection, steps_back: int) -> list[sqlite3.Row]
 
 
 def prefix_pattern(reference: str) -> str:
-    """For LIKE … ESCAPE: what begins with the reference."""
+    """Returns a pattern for LIKE … ESCAPE that matches ids with this prefix."""
     return re.sub(r"([\\%_])", r"\\\1", reference) + "%"
 
 
@@ -123,7 +123,7 @@ def all_batches(connection: sqlite3.Connection) -> list[sqlite3.Row]:
 
 
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
-    """By id, unique prefix of one, `last`, or `last~1` for the one before it; a study of several batches is none of them."""
+    """Finds a batch by its id, a unique prefix, `last`, or `last~1` for the batch before it. Raises NotFound for a study."""
     pattern = prefix_pattern(reference)
     if (steps_back := parse_steps_back(reference)) is not None:
         rows = newest(connection, steps_back)
@@ -136,18 +136,18 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
         study_id = value_of(connection, "SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,))
         if reference and study_id:
             _refuse_study(connection, reference, study_id)
-        raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` shows those there are.")
+        raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` lists all batches.")
     if len(rows) > 1:
         ids = ", ".join(row["id"] for row in rows)
-        raise NotFound(f"{reference!r} fits several batches ({ids}): give more of the id.")
+        raise NotFound(f"{reference!r} matches several batches ({ids}). Type more of the id.")
     batch: sqlite3.Row = rows[0]
     if not BATCH_ID.match(batch["id"]):
-        raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
+        raise FileError("A batch in this file has an invalid id. Another program changed the file, so do not trust it.")
     return batch
 
 
 def _refuse_study(connection: sqlite3.Connection, reference: str, study_id: str) -> None:
-    """Raises with the ids to write instead; of a study of one batch there is no question."""
+    """Raises NotFound with the ids of the study's batches. Accepts `last` for a study of one batch."""
     cells = connection.execute(
         "SELECT b.id, substr(b.name, 1, 200), s.name FROM batch b LEFT JOIN study s ON s.id = b.study_id WHERE b.study_id = ? "
         "ORDER BY b.number",
@@ -158,13 +158,13 @@ def _refuse_study(connection: sqlite3.Connection, reference: str, study_id: str)
     cell_names = [f"{one_line(cell[0])} ({one_line(str(cell[1]).removeprefix(f'{cell[2]} · '))})" for cell in cells]
     more = f" and {len(cells) - MOST_NAMED:,} more" if len(cells) > MOST_NAMED else ""
     raise NotFound(
-        f"{reference} is a study, and here one batch of it is meant. Write its id instead of {reference}: "
-        f"{', '.join(cell_names[:MOST_NAMED])}{more}. `tidepool list --cells` shows all."
+        f"{reference} is a study, but this command needs one of its batches. Use a batch id instead of {reference}: "
+        f"{', '.join(cell_names[:MOST_NAMED])}{more}. `tidepool list --cells` lists all."
     )
 
 
 MOST_NAMED = 8
-"""batches of a study that a message names"""
+"""batches of a study that an error lists"""
 
 
 def batch_numbered(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Row:
@@ -178,12 +178,12 @@ def progress_of(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Ro
 
 
 def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
-    """True while a process runs the batch: by its lock on this host, by its heartbeat elsewhere."""
+    """Whether a process runs the batch. Checks the lock on this host, and the heartbeat elsewhere."""
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
     if batch["host"] == host_name():
         return is_held(path, str(batch["study_id"] or batch["id"]))
-    # By its age, which a clock that was set back makes negative; and a file may claim any moment.
+    # The age may be negative after a clock was set back, and an untrusted file may contain any time.
     return bool(abs(time.time() - progress["heartbeat_at"]) <= STALE_SECONDS)
 
 
@@ -206,7 +206,7 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
 
 
 def count_in_flight_as_bought(connection: sqlite3.Connection, batch_number: int) -> int:
-    """Nobody runs the batch any more: calls that were under way may have been charged, and count as bought."""
+    """Counts the calls that were in flight as bought, because they may have been charged. Call this when no process runs the batch."""
     rows_in_flight = "FROM surplus WHERE batch_number = ? AND reason = ?"
     calls, cost, unpriced = connection.execute(
         f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {rows_in_flight}",
@@ -227,13 +227,13 @@ def count_in_flight_as_bought(connection: sqlite3.Connection, batch_number: int)
 
 
 def discard_commands(connection: sqlite3.Connection, batch_id: str) -> None:
-    """What was said to a process that runs the batch no longer."""
+    """Marks commands to an earlier process as read."""
     number = find_batch(connection, batch_id)["number"]
     db.change(connection, db.Control, {"batch_number": number, "taken_at": None}, taken_at=time.time())
 
 
 def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> None:
-    """Limits that were changed hold for the next resume too; `note` goes into the log of each batch."""
+    """Stores changed limits for the next resume, and adds `note` to the log of each batch."""
     with writing(path) as connection:
         for batch_id, config in configs.items():
             db.change(connection, db.Batch, {"id": batch_id}, config=config)
@@ -245,14 +245,14 @@ def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> N
 
 
 def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[bytes, str, bytes | None]]:
-    """Every reply of the batch: the key of its request, its text and its seal."""
+    """Yields each reply of the batch: the key of its request, its text and its seal."""
     bounds = unit_range(batch_number)
     query = "SELECT key, text, seal FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'"
     return ((row["key"], row["text"], row["seal"]) for row in connection.execute(query, bounds))
 
 
 def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[bytes, str], bytes]) -> None:
-    """All replies of the batch become its user's own."""
+    """Seals all replies of the batch as the user's own."""
     number = find_batch(connection, batch_id)["number"]
     bounds = unit_range(number)
     rows = connection.execute(
@@ -271,7 +271,7 @@ def end(
     stop_code: StopCode | None = None,
     headline: str | None = None,
 ) -> None:
-    """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
+    """Ends a batch. `reason` explains an early end to people, `stop_code` to programs."""
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
         ending = {"status": status, "reason": reason and storable(reason), "stop_code": stop_code, "headline": headline}
@@ -280,7 +280,7 @@ def end(
 
 
 def reopen_failures(path: Path, batch_id: str) -> int:
-    """Forgets the failures of units that nobody has read, so that a resume tries them again. Unusable replies stay paid for."""
+    """Reopens failed units, unless another unit has read their outcome, so that a resume retries them. Paid replies stay recorded."""
     provider = db.func.substr(db.Call.model, 1, db.func.instr(db.Call.model, ":") - 1)
     copied = ("unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at")
     with writing(path) as connection:
@@ -304,7 +304,7 @@ def reopen_failures(path: Path, batch_id: str) -> int:
 
 
 def recount(connection: sqlite3.Connection, batch_number: int) -> None:
-    """Brings the running counters back to what the ledger says."""
+    """Recomputes the running counters from the ledger."""
     bounds = unit_range(batch_number)
     totals = connection.execute(
         "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
@@ -344,16 +344,16 @@ def send_command(path: Path, batch_number: int, command: str, arguments: dict[st
 
 
 def status_now(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> str:
-    """A batch whose process died shows `interrupted`, never `in_progress` for ever."""
+    """Returns the status, which is `interrupted` for a batch whose process died."""
     if batch["status"] != BatchStatus.IN_PROGRESS or is_running(path, batch, progress):
         return str(batch["status"])
-    with reading(path) as connection:  # it may have come to its end since its row was read
+    with reading(path) as connection:  # it may have ended since its row was read
         now = value_of(connection, "SELECT status FROM batch WHERE id = ?", (batch["id"],))
     return BatchStatus.INTERRUPTED if now in (None, BatchStatus.IN_PROGRESS) else str(now)
 
 
 def refuse_running(path: Path, reference: str) -> sqlite3.Row:
-    """The batch, which no process runs; raises BatchLocked where one does."""
+    """Returns the batch. Raises BatchLocked if a process runs it."""
     with reading(path) as connection:
         batch = find_batch(connection, reference)
         if is_running(path, batch, progress_of(connection, batch["number"])):
@@ -362,7 +362,7 @@ def refuse_running(path: Path, reference: str) -> sqlite3.Row:
 
 
 def delete_batch(path: Path, reference: str) -> str:
-    """Under the batch's lock, so that nobody begins to run what is being removed."""
+    """Deletes a batch while holding its lock, so that no process can start to run it."""
     batch_id = str(refuse_running(path, reference)["id"])
     with holding(path, batch_id), writing(path) as connection:
         delete_rows(connection, find_batch(connection, batch_id)["number"])
@@ -371,7 +371,7 @@ def delete_batch(path: Path, reference: str) -> str:
 
 
 def delete_rows(connection: sqlite3.Connection, number: int) -> None:
-    """All that the file holds of a batch, and what only this batch had use for."""
+    """Deletes all rows of a batch, and the shared rows that only this batch used."""
     bounds = unit_range(number)
     for table in db.tables_with("batch_number"):
         db.execute(connection, db.delete(table).where(table.c.batch_number == number))
@@ -388,13 +388,13 @@ def delete_rows(connection: sqlite3.Connection, number: int) -> None:
 
 
 def give_up_later(path: Path, order_id: str) -> None:
-    """The next run of the batch gives up this provider batch."""
+    """Marks a provider batch, so that the next run of its batch stops waiting for it."""
     with writing(path) as connection:
         db.change(connection, db.ProviderBatch, {"id": order_id}, remote_state=GIVEN_UP)
 
 
 def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
-    """Provider batches that a batch still waits for, or will be attached to when it is resumed."""
+    """Returns the provider batches that a batch waits for, or will wait for when it is resumed."""
     rows = connection.execute(
         "SELECT provider, remote_id, coalesce(remote_state, state) AS state, count, created_at FROM provider_batch "
         f"WHERE batch_number IN {STUDY_BATCHES_SQL} AND state IN {OPEN_PHASES_SQL} ORDER BY created_at",
@@ -417,20 +417,20 @@ def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> 
 
 HEARTBEAT_SECONDS = 1.0
 PROBE_SECONDS = 1.0
-"""longer than anyone holds a lock merely to ask whether it is free"""
+"""longer than a process holds a lock only to check whether it is free"""
 
 
 def host_name() -> str:
-    """What this machine is called in a batch's row."""
+    """Returns the name of this host for the row of a batch."""
     return socket.gethostname()
 
 
 @contextmanager
 def holding(path: Path, batch_id: str) -> Iterator[None]:
-    """Holds the lock of a batch, or of the study it is a part of; raises BatchLocked at once where somebody else does.
+    """Holds the lock of a batch, or of its study. Raises BatchLocked at once if another process holds it.
 
-    The lock frees itself when its process dies, however it dies, and does not travel with a copy. The lock file is removed by its
-    holder before it lets go; `filelock` tries again where it locked a file that had just been removed.
+    The lock is released when its process dies, however it dies, and a copy of the file does not include it. The holder removes
+    the lock file before it releases the lock. `filelock` retries if it locked a file that was just removed.
     """
     _refuse_second_host(path, batch_id)
     where = lock_path(path, _locked_as(path, batch_id))
@@ -443,7 +443,7 @@ def holding(path: Path, batch_id: str) -> Iterator[None]:
 
 
 def _locked_as(path: Path, batch_id: str) -> str:
-    """All batches of a study are run together, under one lock that has the study's id."""
+    """Returns the id of the lock. All batches of a study run together, under one lock with the study's id."""
     with reading(path) as connection:
         return value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,)) or batch_id
 
@@ -456,14 +456,15 @@ def _acquired(lock_file: Path, batch_id: str) -> "FileLock":
         lock.acquire(poll_interval=0.01)
     except Timeout:
         raise BatchLocked(
-            f"Batch {batch_id} is being run by another process. Watch it with `tidepool show {batch_id}`, "
-            f"or end it with `tidepool stop {batch_id}`."
+            f"Batch {batch_id} is already running in another process. Watch it with `tidepool show {batch_id}`, "
+            f"or stop it with `tidepool stop {batch_id}`."
         ) from None
     return lock
 
 
 def _refuse_second_host(path: Path, batch_id: str) -> None:
-    """OS locks do not cross a network share: there the heartbeat tells, watched rather than compared by clocks."""
+    """Raises BatchLocked if another host runs the batch. Watches the heartbeat, because locks do not work across a network share
+    and clocks differ."""
     query = (
         "SELECT b.host, b.status, p.heartbeat FROM batch b JOIN progress p ON p.batch_number = b.number "
         "WHERE b.id = ? OR b.study_id = ? ORDER BY b.status = 'in_progress' DESC"
@@ -476,6 +477,6 @@ def _refuse_second_host(path: Path, batch_id: str) -> None:
         after = connection.execute(query, (batch_id, batch_id)).fetchone()
     if after["heartbeat"] != before["heartbeat"]:
         raise BatchLocked(
-            f"Batch {batch_id} is being run on the host {before['host']}, which shares this file. "
-            "Stop it there, or work on a copy of the file."
+            f"Batch {batch_id} is running on the host {before['host']}, which shares this file. "
+            "Stop it there, or use a copy of the file."
         )

@@ -1,4 +1,4 @@
-"""What people said of sides of conversations, coding by hand; the sample that they code; and what it is drawn from."""
+"""Hand coding: the codes that people give to sides of conversations, the sample to code, and the sides it is drawn from."""
 
 import json
 import sqlite3
@@ -16,7 +16,7 @@ from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 Place = tuple[int, int]
 """sequence number of the conversation, side from 0"""
 MOST_CODES = 100_000
-"""of a batch: people do not give so many"""
+"""codes of a batch, more than people give"""
 
 
 class StoredCode(NamedTuple):
@@ -28,7 +28,7 @@ class StoredCode(NamedTuple):
 
 
 class GameSide(NamedTuple):
-    """One side of a finished conversation of a secret game, as its instruments see it."""
+    """One side of a finished conversation of a secret game, with the results of detectors and judge."""
 
     number: int
     side: int
@@ -47,7 +47,7 @@ def anybody_coded(connection: sqlite3.Connection, batch_number: int) -> bool:
 
 
 def codes(connection: sqlite3.Connection, batch_number: int) -> list[StoredCode]:
-    """In the order in which they were given; only the first, since an untrusted file may have millions."""
+    """Returns the first codes in the order in which they were given. An untrusted file may contain millions."""
     rows = connection.execute(
         "SELECT unit_id, side, coder, agent, code, at FROM code WHERE unit_id BETWEEN ? AND ? AND turn = 0 "
         "ORDER BY at, rowid LIMIT ?",
@@ -73,7 +73,7 @@ def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSi
 
 
 def side_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> tuple[str, str | None]:
-    """(whose side it is, the secret it was to keep; None: it has none, or it was not kept)"""
+    """Returns the agent of a side and its secret, or None without a stored secret."""
     number = unit_id(batch_number, place[0])
     row = connection.execute(
         "SELECT agent, secret FROM outcome WHERE unit_id = ? AND side = ? UNION ALL "
@@ -82,7 +82,7 @@ def side_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> 
     ).fetchone()
     if row is None:
         raise FileError(
-            "The sample names a side that the batch does not have. The file was changed; draw it with --redraw."
+            "The sample contains a side that this batch does not have. The file was changed. Draw a new sample with --redraw."
         )
     return row[0], row[1]
 
@@ -95,7 +95,7 @@ class NewCode(NamedTuple):
 
 
 def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> None:
-    """All of them or none; what the same coder said of the same place before is replaced."""
+    """Stores all codes or none. Replaces earlier codes of the same coder for the same side."""
     now = time.time()
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
@@ -117,7 +117,7 @@ def remove_code(path: Path, batch_id: str, coder: str, place: Place) -> None:
 def put_sample(
     path: Path, batch_id: str, name: str, sample: dict[str, Any], weights: Sequence[tuple[Place, float]]
 ) -> None:
-    """The sample, and the weights that codes have by it. What lies outside the sample stands for nothing."""
+    """Stores the sample and the weights of its codes. Codes outside the sample have no weight."""
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
         finding = {"batch_number": number, "name": name, "content": json.dumps(sample)}

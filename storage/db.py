@@ -1,7 +1,7 @@
-"""What rare changes of a study file are made with: our tables, SQLAlchemy's statements and a few functions.
+"""Helpers for rare changes of a study file: the tables, SQLAlchemy's statements and a few functions.
 
-Importing SQLModel takes half a second, and most modules of storage also serve commands that only read. They import this module,
-which loads SQLModel when one of its names is first used.
+Importing SQLModel takes half a second, and most modules of storage also serve commands that only read. They import this
+module, which loads SQLModel when one of its names is first used.
 """
 
 import sqlite3
@@ -42,14 +42,14 @@ else:
 
 
 def table_in(table: "Table", schema: str) -> "Table":
-    """The same table in a file that is attached under the name `schema`."""
+    """Returns the same table in a file that is attached as `schema`."""
     from sqlalchemy import MetaData
 
     return table.to_metadata(MetaData(), schema=schema)
 
 
 def tables_with(column: str) -> "list[Table]":
-    """The tables that have a column of this name."""
+    """Returns the tables with a column of this name."""
     from tidepool.storage.tables import Batch
 
     return [table for table in Batch.metadata.sorted_tables if column in table.c]
@@ -58,7 +58,7 @@ def tables_with(column: str) -> "list[Table]":
 def execute(
     connection: sqlite3.Connection, statement: "UpdateBase", rows: Iterable[Mapping[str, Any]] | None = None
 ) -> sqlite3.Cursor:
-    """Runs a rare change; `rows` runs it once for each, by the names of its parameters or columns."""
+    """Runs a statement. With `rows`, runs it once for each row, by the names of its parameters or columns."""
     from tidepool.storage.writer import compile_sql
 
     if rows is None:
@@ -75,7 +75,7 @@ def execute(
 
 
 def add(connection: sqlite3.Connection, row: "SQLModel") -> int:
-    """Inserts one row with the defaults of its class; returns its rowid."""
+    """Inserts one row with the defaults of its class. Returns its rowid."""
     from sqlalchemy import insert
 
     values = {name: value for name, value in row.model_dump().items() if value is not None}
@@ -85,7 +85,7 @@ def add(connection: sqlite3.Connection, row: "SQLModel") -> int:
 def insert_rows(
     connection: sqlite3.Connection, table: "type[SQLModel]", rows: Iterable[Mapping[str, Any]], conflict: str
 ) -> None:
-    """Inserts rows; `conflict` is IGNORE or REPLACE."""
+    """Inserts rows. `conflict` is IGNORE or REPLACE."""
     from sqlalchemy import insert
 
     execute(connection, insert(table).prefix_with(f"OR {conflict}"), rows)
@@ -94,14 +94,14 @@ def insert_rows(
 def change(
     connection: sqlite3.Connection, table: "type[SQLModel]", where: Mapping[str, Any], **values: Any
 ) -> sqlite3.Cursor:
-    """Sets `values` in the rows whose columns are as `where` says."""
+    """Sets `values` in the rows that match `where`."""
     from sqlalchemy import update
 
     return execute(connection, update(table).filter_by(**where).values(**values))
 
 
 def remove(connection: sqlite3.Connection, table: "type[SQLModel]", **where: Any) -> sqlite3.Cursor:
-    """Deletes the rows whose columns are as `where` says."""
+    """Deletes the rows that match `where`."""
     from sqlalchemy import delete
 
     return execute(connection, delete(table).filter_by(**where))

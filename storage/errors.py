@@ -1,8 +1,8 @@
-"""The root of every error Tidepool raises on purpose, and those of the file itself."""
+"""The base class of all Tidepool errors, and the errors of the study file."""
 
 
 class TidepoolError(Exception):
-    """Its message is one readable paragraph: what is wrong, where, and what to do."""
+    """An error whose message is one paragraph that says what is wrong, where, and what to do."""
 
     exit_code = 1
 
@@ -12,7 +12,7 @@ class FileError(TidepoolError):
 
 
 class NotFound(TidepoolError):
-    """No batch, unit or library item goes by that name."""
+    """No batch, unit or library item has that name."""
 
     exit_code = 2
 

@@ -1,6 +1,6 @@
-"""Opening a study file: made when missing, upgraded when old, refused when it is not ours or newer.
+"""Opens a study file. Creates a missing file, upgrades an old one, and refuses foreign or newer files.
 
-WAL while open; after a clean close a single plain file that can be copied and mailed.
+The file uses WAL while it is open. After a clean close it is a single plain file that can be copied and mailed.
 """
 
 import errno
@@ -22,19 +22,19 @@ from tidepool.storage.schema import CURRENT, Schema, refuse_odd_schema, refuse_t
 
 LIMIT_VARIABLE = "TIDEPOOL_QUERY_SECONDS"
 LIMIT_SECONDS = 60.0
-"""that one query may work, unless the variable says otherwise: the longest of ours over a million calls takes a tenth of it"""
+"""time limit of one query, unless the variable sets another; our longest query over a million calls takes a tenth of it"""
 STEPS = 20_000
-"""of SQLite's machine between two looks: a millisecond or two"""
+"""steps of SQLite's virtual machine between two checks of the limit: a millisecond or two"""
 LONGEST_LOOK = 0.1
-"""More than this between two looks was not spent in SQLite: the rows were used, or the process was stopped."""
+"""Longer time between two checks was not spent in SQLite: the rows were being used, or the process was stopped."""
 LONGEST_TEXT = 65 * 2**20
-"""bytes of a text or a row: the largest config or reply, and the rest of its row"""
+"""bytes of a text or a row: the largest config or reply, with the rest of its row"""
 
 _PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "wal_autocheckpoint = 0", "fullfsync = ON")
 
 
 class _Watch:
-    """Called by SQLite while it works; a true answer ends the query."""
+    """SQLite calls this while it works. Returning True ends the query."""
 
     __slots__ = ("last", "left", "limit")
 
@@ -55,17 +55,17 @@ class _QueryEnd(threading.local):
 
 
 _query_end = _QueryEnd()
-"""why the last query of this thread ended that SQLite calls interrupted: it says no more itself"""
+"""why the last interrupted query of this thread ended, because SQLite itself does not say whether the limit or Ctrl+C ended it"""
 
 
 def interrupted_by_user(error: Exception) -> bool:
-    """Whether Ctrl+C ended a query: it came while SQLite worked, and what it raised was lost there."""
+    """Whether Ctrl+C ended a query. Its exception is lost if it arrives while SQLite works."""
     in_main = threading.current_thread() is threading.main_thread()
     return "interrupted" in str(error) and in_main and not _query_end.by_its_limit
 
 
 class LimitedConnection(sqlite3.Connection):
-    """In autocommit, so that no forgotten snapshot holds the WAL back."""
+    """A connection in autocommit, so that no forgotten snapshot keeps the WAL from being checkpointed."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -83,7 +83,7 @@ class LimitedConnection(sqlite3.Connection):
         return super().execute(*arguments)
 
     def lift_time_limit(self) -> None:
-        """For work as long as the file is: copies. It still hears Ctrl+C."""
+        """For work that grows with the file, such as copies. Ctrl+C still ends it."""
         self._watch.limit = float("inf")
 
 
@@ -99,20 +99,20 @@ APPLICATION_ID = 0x5469_6470
 
 BUSY_SECONDS = 30
 CHANGING_SECONDS = 1.0
-"""that a change of the journal may take"""
+"""longest time that a change of the journal mode may take"""
 SMALLEST_PAGE = 512
 """no SQLite file is shorter"""
 
 
 def prepare(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> None:
-    """Makes sure that `path` is a study file of the newest version."""
+    """Ensures that `path` is a study file of the newest version."""
     with explained(path), closing(_checked(path, create=create, schema=schema)):
         pass
 
 
 def connect(path: Path, *, read_only: bool = False) -> LimitedConnection:
-    """A plain connection in autocommit to a file that is known to be ours."""
-    # As a URI, so that files attached later may be named by one, too.
+    """Opens a plain connection in autocommit to a file that is known to be a study file."""
+    # As a URI, so that files attached later may be named by a URI too.
     address = path.absolute().as_uri() + ("?mode=ro" if read_only else "")
     connection = sqlite3.connect(
         address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=LimitedConnection
@@ -123,7 +123,7 @@ def connect(path: Path, *, read_only: bool = False) -> LimitedConnection:
 
 @contextmanager
 def reading(path: Path) -> Iterator[LimitedConnection]:
-    """A short-lived connection for queries; the file is left as it was."""
+    """Opens a short-lived connection for queries, which does not change the file."""
     with explained(path), closing(_checked(path, create=False)) as connection:
         connection.execute("PRAGMA query_only = ON")
         yield connection
@@ -131,7 +131,7 @@ def reading(path: Path) -> Iterator[LimitedConnection]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[LimitedConnection]:
-    """A short transaction: all of it or nothing, and safe from a power cut. For small writes beside a running batch."""
+    """Opens a short atomic transaction that survives a loss of power. For small writes while a batch runs."""
     with explained(path), closing(_checked(path)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         with transaction(connection):
@@ -139,7 +139,7 @@ def writing(path: Path) -> Iterator[LimitedConnection]:
 
 
 def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> LimitedConnection:
-    """Opens the file, which is made when missing, upgraded when old, and refused where it is not as we make it."""
+    """Opens the file. Creates it if it is missing, upgrades it if it is old, and refuses an unknown schema."""
     if not path.exists() or path.stat().st_size == 0:
         if not create:
             problem = f"The file {path} is empty" if path.exists() else f"There is no file {path}"
@@ -160,14 +160,14 @@ def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> Li
 
 
 def value_of(connection: sqlite3.Connection, query: str, values: Sequence[object] | Mapping[str, object] = ()) -> Any:
-    """The first column of the first row; None where there is no row."""
+    """Returns the first column of the first row; None without a row."""
     row = connection.execute(query, values).fetchone()
     return None if row is None else row[0]
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing; whoever else writes waits."""
+    """An atomic transaction. Other writers wait."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -182,26 +182,26 @@ _ONE_AT_A_TIME = Lock()
 
 
 def settle(path: Path) -> None:
-    """Returns a file nobody else has open to a single plain one; silently leaves it where others do."""
+    """Makes the study a single plain file again. Does nothing while others have it open."""
     with (
-        _ONE_AT_A_TIME,  # two batches of one process that end together must not stand in each other's way
+        _ONE_AT_A_TIME,  # two batches of one process may end together and must not block each other
         suppress(sqlite3.Error),
         closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as connection,
     ):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode = TRUNCATE")  # by way of which a journal without contents is removed
+        connection.execute("PRAGMA journal_mode = TRUNCATE")  # this step also removes an empty journal
         connection.execute("PRAGMA journal_mode = DELETE")
 
 
 def tidy_journal(path: Path) -> None:
-    """Removes the journal of a writer that was killed before it had written: SQLite leaves such a one to the next writer."""
+    """Removes the journal of a writer that was killed before it wrote. SQLite leaves it to the next writer."""
     if Path(f"{os.path.realpath(path)}-journal").exists():
         settle(path)
 
 
 def _create(path: Path, schema: Schema) -> None:
     if not path.parent.is_dir():
-        raise FileError(f"Cannot make {path}: the folder {path.parent} does not exist. Create it first.")
+        raise FileError(f"Cannot create {path}: the folder {path.parent} does not exist. Create the folder first.")
     existed = path.exists()
     try:
         with explained(path), closing(connect(path)) as connection, transaction(connection):
@@ -215,10 +215,10 @@ def _create(path: Path, schema: Schema) -> None:
 
 
 def _refuse_by_header(path: Path, newest: int) -> None:
-    """Tells a stranger's file by its first bytes: SQLite would tidy up after its owner merely by opening it.
+    """Recognizes a foreign file by its first bytes, because SQLite may change a file merely by opening it.
 
-    Only before this process knows the file: closing it drops the locks of every connection this process has to it
-    (POSIX), and another process could then take the WAL away under them.
+    Reads the file only before this process knows it. Closing a file drops the locks of every connection that this process
+    has to it (POSIX), and another process could then remove the WAL.
     """
     if _identity(path) in _known and path.stat().st_size >= SMALLEST_PAGE:
         return
@@ -234,7 +234,7 @@ def _refuse_by_header(path: Path, newest: int) -> None:
 
 
 _known: set[tuple[int, int]] = set()
-"""files this process has made or looked at: they are never opened again but by SQLite"""
+"""files that this process created or checked; from then on only SQLite opens them"""
 
 
 def _identity(path: Path) -> tuple[int, int]:
@@ -243,7 +243,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def refuse_foreign_file(path: Path, connection: sqlite3.Connection, newest: int = CURRENT.version) -> int:
-    """Raises where the file is not ours, or newer than this program. Returns its version."""
+    """Raises if the file is not a study file or is newer than this program. Returns its version."""
     application_id = _application_id(connection)
     version = version_of(connection)
     _refuse(path, application_id, version, newest)
@@ -251,7 +251,7 @@ def refuse_foreign_file(path: Path, connection: sqlite3.Connection, newest: int 
 
 
 def _application_id(connection: sqlite3.Connection) -> int:
-    """While another connection changes the journal, SQLite may say at once that the file is locked, without waiting for it."""
+    """Reads the id again for a second, because SQLite reports a lock without waiting while another connection changes the journal mode."""
     began = time.monotonic()
     while True:
         try:
@@ -264,21 +264,25 @@ def _application_id(connection: sqlite3.Connection) -> int:
 
 def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
     if application_id != APPLICATION_ID:
-        raise FileError(f"{path} is a SQLite file, but not Tidepool's. It was left as it is; name another with --db.")
+        raise FileError(
+            f"{path} is a SQLite file, but not a Tidepool study. It was not changed. Choose another file with --db."
+        )
     if version < 1:
-        raise FileError(f"{path} says that it is of version {version}, and there is none. The file was left as it is.")
+        raise FileError(
+            f"{path} has the unknown file version {version}. It was not changed. Choose another file with --db."
+        )
     if version > newest:
         raise FileError(
-            f"{path} was written by a newer Tidepool (file version {version}, this one knows {newest}). "
-            "It was left as it is; upgrade Tidepool to open it."
+            f"{path} was written by a newer Tidepool (file version {version}; this Tidepool reads up to {newest}). "
+            "It was not changed. Upgrade Tidepool to open it."
         )
 
 
 def _upgrade(path: Path, connection: LimitedConnection, schema: Schema) -> None:
-    """Upgrades an older file in one transaction, after a copy was put beside it, while no batch runs in it.
+    """Upgrades an older file in one transaction, after saving a backup next to it. Refuses while a batch runs in it.
 
-    Of several processes that open an old file at once the first upgrades it, and the others find it new. An upgrade that
-    fails leaves the file as it was, and nothing beside it.
+    If several processes open an old file at once, the first one upgrades it and the others find it upgraded. A failed
+    upgrade leaves the file unchanged and removes the backup.
     """
     refuse_triggers(path, connection)
     connection.lift_time_limit()
@@ -291,8 +295,8 @@ def _upgrade(path: Path, connection: LimitedConnection, schema: Schema) -> None:
         ):
             if is_held(path, str(held)):
                 raise FileError(
-                    f"{path} is of an older version, and batch {held} runs in it. Let it end, or stop it with the Tidepool "
-                    "it was started with; then open the file again to upgrade it."
+                    f"{path} has an older file version and batch {held} is running in it. Wait for the batch, or stop it with "
+                    "the Tidepool that started it. Then open the file again to upgrade it."
                 )
         with _back_up(path, version):
             schema.upgrade(connection)
@@ -301,7 +305,7 @@ def _upgrade(path: Path, connection: LimitedConnection, schema: Schema) -> None:
 
 @contextmanager
 def _back_up(path: Path, version: int) -> Iterator[None]:
-    """Under a name that is free, and never half a copy; by a reader of its own, for the writer is in a transaction."""
+    """Saves a complete copy under a free name. Uses its own connection, because the writer is in a transaction."""
     unfinished = path.with_name(f"{path.name}.v{version}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
@@ -320,7 +324,7 @@ def _back_up(path: Path, version: int) -> Iterator[None]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What SQLite complains of is told with the name of the file."""
+    """Turns errors of SQLite into a `FileError` that names the file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -331,23 +335,23 @@ def explained(path: Path) -> Iterator[None]:
 
 _UNWRITABLE = "{path} cannot be written ({words}). Check the permissions of the file and its folder."
 _EXPLAINED = {
-    "not a database": "{path} is not a SQLite database. It was left as it is; name another file with --db.",
-    "malformed": "{path} is damaged ({words}). It was left as it is; restore a copy, or try SQLite's own .recover.",
-    "full": "The disk that holds {path} is full. Everything committed so far is safe; make room, then resume.",
+    "not a database": "{path} is not a SQLite database. It was not changed. Choose another file with --db.",
+    "malformed": "{path} is damaged ({words}). It was not changed. Restore a copy, or try the .recover command of SQLite.",
+    "full": "The disk that holds {path} is full. Everything committed so far is safe. Free some space, then resume.",
     "readonly": _UNWRITABLE,
     "unable to open": _UNWRITABLE,
     "locked": "{path} is locked by another program ({words}). Close it there, then try again.",
-    "interrupted": "A question to {path} took too long and was ended. {variable} gives such questions more seconds.",
-    "too big": "{path} holds a text or a row of more than {most} MiB, which Tidepool neither writes nor reads. Another program "
-    "changed the file.",
-    "I/O": "The disk that holds {path} failed ({words}). Everything committed so far is safe; look after the disk.",
+    "interrupted": "A query of {path} took too long and was stopped. Set {variable} to allow more seconds.",
+    "too big": "{path} contains a text or a row of more than {most} MiB, which Tidepool neither writes nor reads. Another "
+    "program changed the file. Restore a copy.",
+    "I/O": "The disk that holds {path} failed ({words}). Everything committed so far is safe. Check the disk.",
     "": "{path} cannot be used: {words}.",
 }
-"""a part of SQLite's words → what it means for the person who opened the file; the first that fits"""
+"""part of SQLite's message → message for the user; the first match counts"""
 
 
 def explain(path: Path, error: Exception) -> str:
-    """What SQLite's words mean for the person who opened `path`."""
+    """Returns the message for the user who opened `path`."""
     words = str(error)
     meaning = next(meaning for part, meaning in _EXPLAINED.items() if part in words)
     return meaning.format(path=path, words=words, variable=LIMIT_VARIABLE, most=LONGEST_TEXT >> 20)
@@ -357,27 +361,29 @@ def explain(path: Path, error: Exception) -> str:
 
 
 BATCH_ID = re.compile(r"[0-9A-Za-z_-]{1,64}\Z")
-"""ids become names of files"""
+"""an id becomes part of a file name"""
 
 
 def lock_path(path: Path, batch_id: str) -> Path:
-    """The file whose lock stands for the batch."""
+    """Returns the lock file of the batch."""
     if not BATCH_ID.match(batch_id):
-        raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
-    real = Path(os.path.realpath(path))  # by whatever name the file is opened, it has one lock
+        raise FileError("A batch in this file has an invalid id. Another program changed the file, so do not trust it.")
+    real = Path(os.path.realpath(path))  # one lock per file, whatever name it is opened by
     lock_file = real.with_name(f"{real.name}-{batch_id}.lock")
-    with suppress(OSError):  # it may go away at any moment
+    with suppress(OSError):  # it may disappear at any moment
         if not stat.S_ISREG(lock_file.lstat().st_mode):
-            complaint = "should be the lock of a batch, and is no plain file. Look what it is, and remove it."
+            complaint = (
+                "should be the lock file of a batch, but it is not a regular file. Check what it is, then remove it."
+            )
             raise FileError(f"{lock_file} {complaint}")
     return lock_file
 
 
 def is_held(path: Path, batch_id: str) -> bool:
-    """Whether a process of this host runs the batch. A lock file that a killed one left is removed."""
+    """Whether a process on this host runs the batch. Removes the lock file of a killed process."""
     if not BATCH_ID.match(batch_id) or not (lock_file := lock_path(path, batch_id)).exists():
         return False
-    from filelock import FileLock, Timeout  # loaded where a lock is at stake: it brings asyncio with it
+    from filelock import FileLock, Timeout  # loaded only when needed, because it imports asyncio
 
     probe = FileLock(lock_file, blocking=False)
     try:
@@ -390,7 +396,7 @@ def is_held(path: Path, batch_id: str) -> bool:
 
 
 def tidy_locks(path: Path) -> None:
-    """Removes the lock files that killed processes left: those that nobody holds."""
+    """Removes the lock files that killed processes left behind."""
     real = Path(os.path.realpath(path))
     before, behind = f"{real.name}-", ".lock"
     with suppress(OSError):
@@ -407,7 +413,7 @@ CONFIG_VARIABLE = "TIDEPOOL_CONFIG"
 
 
 def state_folder() -> Path:
-    """TIDEPOOL_STATE, else the user's own state folder. It need not exist yet, and is not absolute where there is no home."""
+    """Returns TIDEPOOL_STATE, or the user's state folder. It may not exist yet, and it is not absolute without a home folder."""
     if folder := os.environ.get(FOLDER_VARIABLE):
         return Path(folder).absolute()
     from platformdirs import user_state_path
@@ -416,7 +422,7 @@ def state_folder() -> Path:
 
 
 def config_folder() -> Path:
-    """TIDEPOOL_CONFIG, else the user's own config folder: what they wrote themselves. It need not exist."""
+    """Returns TIDEPOOL_CONFIG, or the user's config folder, which holds files that the user wrote. It may not exist."""
     if folder := os.environ.get(CONFIG_VARIABLE):
         return Path(folder)
     from platformdirs import user_config_path
@@ -425,10 +431,10 @@ def config_folder() -> Path:
 
 
 def refuse_writable_by_others(path: Path) -> None:
-    """Raises PermissionError where another user may have written this file, the link to it, or may replace it.
+    """Raises PermissionError if another user may have written this file or its link, or may replace it.
 
-    Root may own it, as in images and where an administrator installs it. A group of the user alone (its number is the
-    user's) may write to it, as it may to every file with umask 002.
+    Root may own it, as in container images or after an installation by an administrator. The user's private group (whose
+    number is the user's) may write to it, as with umask 002.
     """
     owners = (0, os.geteuid())
     for place in (path, path.parent, Path(os.path.realpath(path)).parent):
@@ -444,19 +450,19 @@ def refuse_writable_by_others(path: Path) -> None:
 
 
 PREFIX = f".tidepool-{os.uname().nodename}-"
-"""of temporary folders; the machine is part of it, since another one knows nothing of its processes"""
+"""prefix of temporary folders; it includes the host name, because another host cannot check these processes"""
 
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """A folder in `parent` for the user alone, gone at the end. By a note of it in the state folder the next command finds what
-    a killed one left."""
+    """A private folder in `parent` that is removed at the end. A note in the state folder lets the next command find the
+    folder of a killed one."""
     from tempfile import TemporaryDirectory  # slow to load, and every command loads this module
 
     note: Path | None = None
     try:
         with TemporaryDirectory(dir=parent, prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
-            with suppress(OSError):  # no state folder: nobody tidies up after a kill
+            with suppress(OSError):  # without a state folder, the folder of a killed command stays
                 note = state_folder() / "scratch" / Path(name).name
                 note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 note.write_text(str(Path(name).resolve()), encoding="utf-8")
@@ -468,7 +474,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Removes the temporary folders that killed commands of this user left on this machine, wherever they lie."""
+    """Removes all temporary folders that killed commands of this user left on this machine."""
     for note in (state_folder() / "scratch").glob(f"{PREFIX}*"):
         with suppress(OSError, ValueError):
             scratch = Path(note.read_text(encoding="utf-8"))
@@ -492,11 +498,11 @@ def _runs(process: int) -> bool:
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder that becomes `folder` at the end in one step. If `folder` exists, its files are replaced one by one,
-    each in one step, and what else lies there stays. An error leaves everything as it was."""
+    each in one step, and its other files stay. An error leaves everything unchanged."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
     nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
-    with temporary_folder(nearest) as scratch:  # on the same disk, so that a move is a change of name
+    with temporary_folder(nearest) as scratch:  # on the same disk, so that a move is a rename
         staging = scratch / "made"
         staging.mkdir()
         yield staging
@@ -513,7 +519,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file for its owner alone, in one step: readers see the old content or the new one."""
+    """Writes a private file in one step. Readers see either the old or the new content."""
     with whole_folder(path.parent) as scratch:
         file = scratch / path.name
         file.touch(mode=0o600)
@@ -521,7 +527,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    """A file's content, or a folder's names: a power cut after the change of names must not leave empty files."""
+    """Syncs a file or a folder, so that a loss of power after the rename leaves no empty files."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

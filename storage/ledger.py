@@ -1,6 +1,6 @@
-"""The ledger of one batch: its answered and failed calls by address, and the running counters that belong to them.
+"""The ledger of one batch: its answered and failed calls by address, with their running counters.
 
-Everything goes through the writer's queue, so rows and counters of one group are committed together and a watcher never sees
+Everything goes through the writer's queue. Rows and counters of one group are committed together, so a reader never sees
 them disagree.
 """
 
@@ -45,7 +45,7 @@ from tidepool.storage.writer import Writer, compile_statement, insert_into, tabl
 
 
 class CallRecord(NamedTuple):
-    """A row of the table `call`, in the order of its columns: plain texts, which SQLite takes without looking further."""
+    """A row of the table `call`, in the order of its columns. Enums are plain text here, which SQLite binds fastest."""
 
     unit_id: int
     step: str
@@ -55,7 +55,7 @@ class CallRecord(NamedTuple):
     model: str
     key: bytes
     prompt: bytes | None
-    """hash of the system prompt; None: it has none"""
+    """hash of the system prompt; None without one"""
     status: str
     text: str
     truth: str | None
@@ -79,7 +79,7 @@ class CallRecord(NamedTuple):
 
 @dataclass(slots=True)
 class Counters:
-    """What is added to the progress row with the next group."""
+    """Increments of the progress row for the next group."""
 
     units_completed: int = 0
     units_failed: int = 0
@@ -127,7 +127,7 @@ _ADD = compile_statement(
     .values({name: _PROGRESS[name] + bindparam(f"add_{name}") for name in _NAMES}),
     rank=1,
 )
-assert _ADD.names == (*(f"add_{name}" for name in _NAMES), "batch"), "its values are put in this order"
+assert _ADD.names == (*(f"add_{name}" for name in _NAMES), "batch"), "the values are passed in this order"
 _NEW_WAVE = insert(Wave)
 _WAVE = compile_statement(
     _NEW_WAVE.on_conflict_do_update(
@@ -144,18 +144,18 @@ class Tally:
         self._batch_number = batch_number
         self._delta = Counters()
         self._written = Counters()
-        """by this run"""
+        """what this run has already written"""
         self.by_model: Counter[str] = Counter()
-        """calls of this run, whatever they came to"""
+        """calls of this run, answered or failed"""
         self._waves: dict[int, _Wave] = {}
         self._dirty_waves: set[int] = set()
         self.on_wave: Callable[[int, int], None] = lambda wave, calls: None
-        """called before a commit with each wave that grew, and its calls"""
+        """called before a commit with each changed wave and its number of calls"""
         self._load_waves(reader)
         writer.before_commit.append(self._put)
 
     def so_far(self) -> Counters:
-        """What this run has counted."""
+        """Returns the counts of this run."""
         return _sum(self._written, self._delta)
 
     def count(self, entry: CallRecord, asked_at: float) -> None:
@@ -175,7 +175,7 @@ class Tally:
         unusable: bool = False,
         usage_missing: bool = False,
     ) -> None:
-        """A reply that was paid for and not used: unusable, or late (a call was answered another way)."""
+        """Counts a paid reply that was not used because it is unusable or came too late."""
         self._delta.unusable += unusable
         self._delta.usage_missing += usage_missing
         self._delta.bought += 1
@@ -191,7 +191,7 @@ class Tally:
         self._delta.retried += 1
 
     def wave_figures(self, number: int) -> tuple[int, int, float]:
-        """Calls, failed calls and seconds of a wave."""
+        """Returns the calls, failed calls and seconds of a wave."""
         wave = self._waves.get(number) or _Wave()
         return wave.calls, wave.failed, wave.seconds
 
@@ -258,7 +258,7 @@ def _sum(one: Counters, other: Counters) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What the file knows of a unit when it is taken up again."""
+    """The stored state of a unit that is resumed."""
 
     status: str
     entries: dict[str, sqlite3.Row]
@@ -294,14 +294,14 @@ _RECALL = (
     "served_model, seal FROM call WHERE unit_id"
 )
 LONGEST_REPLY = 4_000_000
-"""letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
+"""characters, more than any model returns; a longer reply comes from another program and is not reused"""
 
 
 LONGEST_LINE = 4_000
-"""characters of a line of the log: it may repeat what a server or a plugin wrote"""
+"""characters of a log line, which may quote a server or a plugin"""
 
 MOST_CANDIDATES = 50
-"""replies to one request that are looked through for one that fits"""
+"""replies to one request that are checked for a suitable one"""
 
 
 class Ledger:
@@ -314,7 +314,7 @@ class Ledger:
         self._has_cache = False
 
     def recall(self, first: int, last: int) -> dict[int, Remembered]:
-        """Units first..last (sequence numbers) as the file knows them, with their answered and failed calls."""
+        """Returns the stored units first..last (sequence numbers) with their answered and failed calls."""
         bounds = (unit_id(self.batch_number, first), unit_id(self.batch_number, last))
         offset = unit_id(self.batch_number, 0)
         units = {
@@ -327,7 +327,7 @@ class Ledger:
         return units
 
     def marks_of(self, sequence_number: int) -> dict[str, dict[str, Any]]:
-        """What the answers of a unit were marked, by step."""
+        """Returns the grades of a unit's answers, by step."""
         rows = self.reader.execute(
             "SELECT step, extracted, correct, score, details FROM answer WHERE unit_id = ?",
             (unit_id(self.batch_number, sequence_number),),
@@ -335,7 +335,7 @@ class Ledger:
         return {row["step"]: dict(row) for row in rows}
 
     def open_cache(self, seed: int, kind: str) -> None:
-        """Only batches of the same seed and kind can hold the same key, so without one there is nothing to look up."""
+        """Enables the cache if there is another batch of the same seed and kind, because only those share request keys."""
         row = self.reader.execute(
             "SELECT 1 FROM batch WHERE seed = ? AND kind = ? AND number <> ? AND NOT imported LIMIT 1",
             (seed, kind, self.batch_number),
@@ -343,7 +343,7 @@ class Ledger:
         self._has_cache = row is not None
 
     def cached(self, key: bytes, fits: Callable[[sqlite3.Row], bool] | None = None) -> sqlite3.Row | None:
-        """A reply to the same request of another batch, one that `fits` where that is asked."""
+        """Returns the reply of another batch to the same request; with `fits`, the first one that fits."""
         if not self._has_cache:
             return None
         rows = self.reader.execute(
@@ -355,8 +355,11 @@ class Ledger:
         return next((row for row in rows if fits is None or fits(row)), None)
 
     def enter(self, entry: CallRecord, system: str, asked_at: float, *, counted: bool = True) -> None:
-        """Queues a call's row and its system prompt; `asked_at` is the monotonic moment at which its story asked. What nobody
-        was asked for is not counted as a call."""
+        """Queues the row of a call and its system prompt.
+
+        `asked_at` is the monotonic time at which the study asked for the call. Pass `counted=False` for a message that was
+        not sent to a model.
+        """
         if entry.prompt is not None and entry.prompt not in self._prompts:
             self._prompts.add(entry.prompt)
             self.writer.put(_INSERT_PROMPT, (entry.prompt, system))
@@ -403,7 +406,7 @@ class Ledger:
         self.writer.put(_TOTAL, _TOTAL.row(units_total=total, batch_number=self.batch_number))
 
     def seal(self, sequence_number: int) -> None:
-        """Another unit reads this one's outcome: a failure in it must replay as one for ever."""
+        """Marks a unit whose outcome another unit has read, so that a failure in it replays as a failure from now on."""
         self.writer.put(_SEAL, _SEAL.row(sealed=True, id=unit_id(self.batch_number, sequence_number)))
 
     def put_outcome(self, sequence_number: int, **columns: Any) -> None:
@@ -413,7 +416,7 @@ class Ledger:
         self._put(Judgement, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_score(self, sequence_number: int, side: int, score: float) -> None:
-        """What an outcome was worth in the end, where that is known only when its game is over."""
+        """Sets the score of an outcome in modes where it is known only after the game."""
         unit = unit_id(self.batch_number, sequence_number)
         self.writer.put(_SCORE, _SCORE.row(score=score, unit_id=unit, side=side))
 
@@ -449,7 +452,7 @@ class Ledger:
         self._put(Measure, {"unit_id": unit_id(self.batch_number, sequence_number), "position": position, **values})
 
     def put_record(self, name: str, position: int, content: Any, sequence_number: int = 0) -> None:
-        """A row of a kind that has no table of its own; of a unit, or of the batch as a whole."""
+        """Adds a row for a kind without a table of its own, to a unit or (0) to the whole batch."""
         unit = unit_id(self.batch_number, sequence_number)
         text = json.dumps(content, ensure_ascii=False)
         self._put(Record, {"unit_id": unit, "name": name, "position": position, "content": text})
@@ -459,7 +462,7 @@ class Ledger:
         self._put(LogLine, {"batch_number": self.batch_number, **line}, "")
 
     def _put(self, table: type[SQLModel], values: Mapping[str, Any], conflict: str = "REPLACE") -> None:
-        """A note of sandboxed code, a metric's name or an error may hold a key, so every text passes `storable`."""
+        """Inserts a row. Every text passes `storable`, because notes of sandboxed code, metric names and errors may contain a key."""
         statement = insert_into(table, *values, conflict=conflict)
         row = [
             storable(value) if isinstance(value, str) else value for value in map(values.__getitem__, statement.names)
@@ -502,7 +505,7 @@ def beat(
     in_flight: Sequence[Sequence[int]],
     limits: Mapping[str, Any],
 ) -> None:
-    """The batch lives: how long it has run, what is at the providers (unit and wave of each call), and its limits."""
+    """Writes the heartbeat: the running time, the calls in flight (unit and wave of each) and the limits."""
     in_flight_json = json.dumps(in_flight, separators=(",", ":"))
     row = _BEAT.row(
         batch=batch_number,
@@ -516,7 +519,7 @@ def beat(
 
 
 def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The words left for a batch and not taken yet."""
+    """Yields the commands for a batch that were not read yet."""
     for row in connection.execute(
         "SELECT id, command, arguments FROM control WHERE batch_number = ? AND taken_at IS NULL ORDER BY id",
         (batch_number,),
@@ -525,7 +528,7 @@ def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[
 
 
 def mark_command_read(writer: Writer, number: int) -> None:
-    """A word is taken: it will not be read again."""
+    """Marks a command as read, so that it is not read again."""
     writer.put(_MARK_READ, _MARK_READ.row(taken_at=time.time(), id=number))
 
 

@@ -1,7 +1,7 @@
-"""The library of a study file: entities, entity types and agents that any batch of the file may use.
+"""The library of a study file: entities, entity types and agents that every batch of the file can use.
 
-Ids of entities and agents are made of their content (by the engine), so the same one is kept once, here and in every
-file it is merged into. What a batch uses is frozen into it: removing from the library changes no batch.
+The engine derives the ids of entities and agents from their content. The same item is therefore stored once, here and in every
+file it is merged into. A batch freezes what it uses, so removing items from the library changes no batch.
 """
 
 import json
@@ -35,7 +35,7 @@ class StoredEntity:
     attributes: dict[str, Any]
     created_at: float = 0.0
     damaged: bool = False
-    """the file holds something else than it should: it is listed, so that it can be removed, and nothing more"""
+    """the stored item cannot be read; it is only listed, so that it can be removed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ Stamp = tuple[tuple[int, int, float], ...]
 
 
 def stamp(connection: sqlite3.Connection) -> Stamp:
-    """Another one whenever the library has changed: cheap, so that a screen need not read all to know."""
+    """Returns a value that changes whenever the library changes. It is cheap, so that a screen can check often."""
     tables = ("library_entity", "library_type", "library_agent")
     query = "SELECT count(*), coalesce(max(rowid), 0), coalesce(max(created_at), 0) FROM"
     return tuple(tuple(connection.execute(f"{query} {table}").fetchone()) for table in tables)
@@ -88,7 +88,7 @@ def list_types(connection: sqlite3.Connection) -> list[StoredType]:
 
 
 def find_entities(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredEntity]:
-    """In the order named; each reference is an id, a unique beginning of one, or a pattern with `*`."""
+    """Finds entities in the given order. A reference is an id, a unique prefix, or a pattern with `*`."""
     return [_sound(_entity(row)) for row in _find_rows(connection, "entity", references)]
 
 
@@ -97,7 +97,7 @@ def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> li
 
 
 def add(path: Path, records: Sequence[StoredEntity] | Sequence[StoredAgent]) -> int:
-    """Those whose id is there already are left as they are. Returns how many were new."""
+    """Adds records. Existing ids stay unchanged. Returns the number of new records."""
     if not records:
         return 0
     with writing(path) as connection:
@@ -115,8 +115,7 @@ def _columns(stored: StoredEntity | StoredAgent) -> dict[str, Any]:
 
 
 def replace(path: Path, old_id: str, new: StoredEntity | StoredAgent) -> None:
-    """An edit: another content has another id, and stands where the old one stood. Where the new one is there already, the old
-    one goes."""
+    """Replaces a record by an edited one with its new id, at the same place. Deletes the old record if the new id exists already."""
     table, columns = _table(new.shelf), _columns(new)
     with writing(path) as connection:
         changed = db.update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
@@ -127,7 +126,7 @@ def replace(path: Path, old_id: str, new: StoredEntity | StoredAgent) -> None:
 
 
 def put_types(path: Path, types: Sequence[StoredType]) -> None:
-    """A type of the same name is replaced: entities generated before keep what they are."""
+    """Stores types and replaces those of the same name. Entities that were generated before stay unchanged."""
     rows = [{"name": one.name, "definition": _json(one.definition), "created_at": time.time()} for one in types]
     with writing(path) as connection:
         db.insert_rows(connection, db.LibraryType, rows, "REPLACE")
@@ -135,7 +134,7 @@ def put_types(path: Path, types: Sequence[StoredType]) -> None:
 
 
 def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
-    """Returns the ids removed."""
+    """Removes items. Returns their ids."""
     prepare(path, create=False)
     with writing(path) as connection:
         ids = [str(row["id"]) for row in _find_rows(connection, shelf, references)]
@@ -145,7 +144,7 @@ def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
 
 
 def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
-    """Those with these very ids; one that is gone already is no fault."""
+    """Removes the items with these exact ids. Ignores missing ids."""
     with writing(path) as connection:
         _delete(connection, shelf, ids)
     settle(path)
@@ -163,7 +162,7 @@ def _table(shelf: Shelf) -> "type[SQLModel]":
 def remove_type(path: Path, name: str) -> None:
     with writing(path) as connection:
         if not db.remove(connection, db.LibraryType, name=name).rowcount:
-            raise NotFound(f"The library has no entity type {name!r}.")
+            raise NotFound(f"The library has no entity type {name!r}. `tidepool entities types` lists the types.")
     settle(path)
 
 
@@ -173,7 +172,7 @@ def _find_rows(connection: sqlite3.Connection, shelf: Shelf, references: Iterabl
     for reference in references:
         for record_id in _matches(reference, list(rows), shelf):
             if record_id in matching_rows:
-                raise NotFound(f"The {shelf} {record_id!r} of the library is named twice. Name it once.")
+                raise NotFound(f"The {shelf} {record_id!r} of the library is listed twice. Remove one.")
             matching_rows[record_id] = rows[record_id]
     return list(matching_rows.values())
 
@@ -187,13 +186,13 @@ def _matches(reference: str, ids: list[str], shelf: Shelf) -> list[str]:
         matching = [record_id for record_id in ids if reference and record_id.startswith(reference)]
         if len(matching) > 1:
             raise NotFound(
-                f"{reference!r} fits several of the library ({', '.join(matching[:9])}): give more of the id."
+                f"{reference!r} matches several items of the library ({', '.join(matching[:9])}). Type more of the id."
             )
     if not matching:
         suggestions = get_close_matches(reference, ids, n=1, cutoff=0.4)
         hint = f" Did you mean {suggestions[0]!r}?" if suggestions else ""
         raise NotFound(
-            f"The library of this file has no {shelf} {reference!r}.{hint} `tidepool {_PLURALS[shelf]} list` shows those there are."
+            f"The library of this file has no {shelf} {reference!r}.{hint} `tidepool {_PLURALS[shelf]} list` lists them."
         )
     return matching
 
@@ -216,7 +215,7 @@ def _moment(row: sqlite3.Row) -> float:
 
 
 def _mapping(text: object) -> tuple[dict[str, Any], bool]:
-    """A stored JSON object, and whether it is something else: the file may be a stranger's."""
+    """Returns a stored JSON object and whether it is damaged, since the file may be untrusted."""
     try:
         content = json.loads(text)  # type: ignore[arg-type]
     except (TypeError, ValueError, RecursionError):
@@ -227,8 +226,8 @@ def _mapping(text: object) -> tuple[dict[str, Any], bool]:
 def _sound(stored: RecordT) -> RecordT:
     if stored.damaged:
         raise FileError(
-            f"The library's {stored.shelf} {stored.id!r} is damaged: what it holds cannot be read. "
-            f"`tidepool {_PLURALS[stored.shelf]} remove` takes it out."
+            f"The {stored.shelf} {stored.id!r} of the library is damaged and cannot be read. "
+            f"Remove it with `tidepool {_PLURALS[stored.shelf]} remove`."
         )
     return stored
 

@@ -1,8 +1,8 @@
-"""What was bought, or may have been: provider batches, and replies that are no call's answer.
+"""Records possible purchases: provider batches, and paid replies that were not used.
 
-The row of a provider batch is written before the provider is asked, and a live call before it leaves, so that a process that
-dies leaves a list of what it may have bought. Rows of live calls have numbers of their own, below zero and falling: SQLite
-numbers all other rows upwards from the highest there is, so the two never meet.
+The row of a provider batch, and of a live call, is written before the request is sent. A process that dies therefore leaves
+a list of everything that it may have bought. Rows of live calls have falling negative ids, so they never collide with the
+ids that SQLite assigns.
 """
 
 import json
@@ -41,18 +41,18 @@ _ARRIVED = compile_statement(delete(tables.Surplus).where(col(tables.Surplus.id)
 
 
 class Surplus(NamedTuple):
-    """A reply that nobody used, or an attempt that may have been charged."""
+    """A reply that was not used, or an attempt that may have been charged."""
 
     order_id: str
-    """the provider batch that brought it; of a live call its provider"""
+    """the provider batch that returned it, or the provider of a live call"""
     address: tuple[int, str]
-    """of the call: its unit's id and the step"""
+    """the unit's id and the step of the call"""
     text: str
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
     reason: str | None = None
-    """None: it came too late"""
+    """None: the reply came too late"""
 
 
 class SurplusBook:
@@ -68,7 +68,7 @@ class SurplusBook:
         self._ledger.tally.bought_in_vain(*figures, unusable=surplus.reason is not None, usage_missing=usage_missing)
 
     def leaving(self, surplus: Surplus) -> int:
-        """A live call is about to leave; the number is what `arrived` takes."""
+        """Records that a live call is about to be sent. Pass the returned number to `arrived`."""
         number = next(self._numbers)
         self._ledger.writer.calls_in_flight += 1
         self._ledger.writer.put(_LEAVING, (number, *self._row(surplus)))
@@ -100,13 +100,13 @@ _CLOSED = update_by(ProviderBatch, ["id"], ["state", "finished_at", "reservation
 
 @dataclass(frozen=True, slots=True)
 class StoredProviderBatch:
-    """A provider batch as its row keeps it."""
+    """A row of a provider batch."""
 
     order_id: str
     provider: str
     group: str
     calls: list[tuple[Address, str]]
-    """each call's address and the key of what is asked"""
+    """the address and the request key of each call"""
     wave: int
     content_hash: str
     reservation_usd: float
@@ -116,7 +116,7 @@ class StoredProviderBatch:
     remote_id: str | None = None
     unsure: bool = False
     given_up: bool = False
-    """nobody wants to wait for it: it is given up when the batch is resumed"""
+    """the user no longer waits for it, so it is abandoned when the batch is resumed"""
 
 
 class ProviderBatchBook:
@@ -125,7 +125,7 @@ class ProviderBatchBook:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._ids: dict[int, str] = {}
-        """of other batches of the study, by number"""
+        """ids of other batches of the study, by number"""
 
     def intend(self, job: StoredProviderBatch) -> None:
         calls = json.dumps([self._written(unit, step, key) for (unit, step), key in job.calls], separators=(",", ":"))
@@ -149,7 +149,7 @@ class ProviderBatchBook:
         self._ledger.writer.put(statement, statement.row(id=order_id, **values))
 
     def _written(self, unit: int, step: str, key: str) -> list[int | str]:
-        """By the unit's number; of another batch of the study with that batch's id, which no import changes."""
+        """Writes the unit's number, and the batch's id for another batch of the study, because an import never changes that id."""
         number, batch_number = sequence_number_of(unit), batch_number_of(unit)
         if batch_number == self._ledger.batch_number:
             return [number, step, key]
@@ -159,7 +159,7 @@ class ProviderBatchBook:
         return [number, step, key, self._ids[batch_number]]
 
     def _read(self, calls: Iterable[Sequence[Any]]) -> Iterator[tuple[Address, str]]:
-        """What belongs to a batch that is not in this file any more is nobody's."""
+        """Reads the calls. Skips calls of batches that this file no longer contains."""
         numbers: dict[str | None, int | None] = {None: self._ledger.batch_number}
         for number, step, key, *batch in calls:
             batch_id = batch[0] if batch else None
@@ -170,7 +170,7 @@ class ProviderBatchBook:
                 yield (unit_id(batch_number, number), step), key
 
     def open(self) -> Iterator[StoredProviderBatch]:
-        """One by one: together they may hold a million calls."""
+        """Yields the open provider batches one by one, because together they may hold a million calls."""
         ids = self._ledger.reader.execute(
             f"SELECT id FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
             (self._ledger.batch_number,),
@@ -189,7 +189,7 @@ class ProviderBatchBook:
             )
 
     def made_so_far(self) -> Counter[str]:
-        """How many provider batches there were of each content."""
+        """Counts the provider batches by content."""
         rows = self._ledger.reader.execute(
             "SELECT content_hash, count(*) FROM provider_batch WHERE batch_number = ? GROUP BY content_hash",
             (self._ledger.batch_number,),
@@ -197,17 +197,17 @@ class ProviderBatchBook:
         return Counter({row[0]: row[1] for row in rows})
 
     def remote_ids(self) -> set[str]:
-        """Every provider batch this file knows, of whichever study."""
+        """Returns the remote ids of all provider batches in this file, of all studies."""
         rows = self._ledger.reader.execute("SELECT remote_id FROM provider_batch WHERE remote_id IS NOT NULL")
         return {row[0] for row in rows}
 
     def surplus_of(self, order_id: str) -> set[Address]:
-        """Late answers of a provider batch that were recorded already."""
+        """Returns the late replies of a provider batch that are already recorded."""
         rows = self._ledger.reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order_id,))
         return {(row["unit_id"], row["step"]) for row in rows}
 
     def answered(self, addresses: Iterable[Address]) -> dict[Address, str | None]:
-        """Those of the calls that the ledger holds already, each with the provider batch it was answered by."""
+        """Returns the calls that are already in the ledger, each with the provider batch that answered it."""
         wanted = set(addresses)
         found: dict[Address, str | None] = {}
         units = json.dumps([*{unit for unit, _ in wanted}])

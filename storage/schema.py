@@ -1,8 +1,8 @@
-"""The schema of a study file: its text, its version, the steps that upgrade older files, and the check on open.
+"""The schema of a study file: its SQL, its version, the upgrade steps, and the check when a file is opened.
 
-`schema.sql` is generated from the SQLModel classes (`tables.py`) and the views. A file may hold exactly its tables, indexes
-and views, beside SQLite's own tables. A trigger would run with our own writes, and a view in a table's
-place with our own reads, so a file with anything else is refused.
+`schema.sql` is generated from the SQLModel classes (`tables.py`) and the views. A file may contain exactly these tables,
+indexes and views, and SQLite's own tables. A file with anything else is refused, because a trigger would run when Tidepool
+writes, and a view in the place of a table would run when Tidepool reads.
 """
 
 import re
@@ -22,7 +22,7 @@ _OPTIONAL = {
     "sqlite_stat1": "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
     "sqlite_stat4": "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 }
-"""what SQLite itself may add to a file"""
+"""tables that SQLite itself may add to a file"""
 _OWN_INDEX = re.compile(r"sqlite_autoindex_(.+)_[0-9]+")
 MOST_NAMED = 3
 LONGEST_NAME = 80
@@ -37,11 +37,11 @@ class SchemaStatement(NamedTuple):
 
 @dataclass(frozen=True)
 class Schema:
-    """What a file of the newest version holds, and how an older one becomes such a file."""
+    """The contents of a file of the newest version, and the steps that upgrade older files."""
 
     text: str
     steps: tuple[Step, ...] = ()
-    """the step at place n upgrades a file of version n + 1 to version n + 2; views are dropped before and made again after"""
+    """step n (from 0) upgrades a file of version n + 1 to version n + 2; views are dropped before and created again after"""
 
     @property
     def version(self) -> int:
@@ -53,13 +53,13 @@ class Schema:
         return tuple(_parse_statement(sql) for sql in self.text.split(";\n") if sql.strip())
 
     def create(self, connection: sqlite3.Connection) -> None:
-        """Makes an empty file of the newest version."""
+        """Creates an empty file of the newest version."""
         for statement in self.statements:
             connection.execute(statement.sql)
         connection.execute(f"PRAGMA user_version = {self.version}")
 
     def upgrade(self, connection: sqlite3.Connection) -> None:
-        """Takes each missing step, inside the caller's transaction."""
+        """Runs each missing step inside the caller's transaction."""
         for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
             quoted = name.replace('"', '""')
             connection.execute(f'DROP VIEW "{quoted}"')
@@ -81,43 +81,43 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 STEPS: tuple[Step, ...] = ()
-"""the first release is version 1; a change of the tables adds its step here"""
+"""the first release is version 1; each later change of the tables adds a step here"""
 CURRENT = Schema((Path(__file__).parent / "schema.sql").read_text(encoding="utf-8"), STEPS)
 
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """Something in a file that is not as the schema says."""
+    """A difference between a file and the schema."""
 
     name: str
     message: str
     in_table: bool = False
-    """one of our tables is missing, or another than it should be"""
+    """one of our tables is missing or different"""
 
 
 def refuse_odd_schema(path: Path, connection: sqlite3.Connection, schema: Schema = CURRENT) -> None:
-    """Raises where the file does not hold exactly the schema: before it is written or resumed."""
+    """Raises if the file does not match the schema exactly. Runs before the file is written or resumed."""
     found = list(oddities(connection, schema))
     if found:
         more = f", and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
         raise FileError(
-            f"{path} is not made as Tidepool makes its files: {', '.join(one.message for one in found[:MOST_NAMED])}{more}. It was "
-            "changed by somebody, and was left as it is; `tidepool --db NEW.db import` takes its batches into another file, "
-            "where their tables are as they should be."
+            f"{path} does not match the schema of a Tidepool file: {', '.join(one.message for one in found[:MOST_NAMED])}{more}. "
+            f"Another program changed it, so it was not opened. To copy its batches into a new file, run "
+            "`tidepool --db NEW.db import`."
         )
 
 
 def refuse_triggers(path: Path, connection: sqlite3.Connection) -> None:
-    """Raises where a trigger would act on an upgrade. The rest of an old file is checked once it is of the newest version."""
+    """Raises if a trigger would run during an upgrade. The rest of an old file is checked after the upgrade."""
     tables = "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index', 'view') OR sql LIKE '%CREATE TRIGGER%'"
     for kind, name in connection.execute(tables):
         raise FileError(
-            f"{path} is not made as Tidepool makes its files: {_describe_extra(kind, name)}. It was left as it is."
+            f"{path} does not match the schema of a Tidepool file: {_describe_extra(kind, name)}. It was not changed."
         )
 
 
 def oddities(connection: sqlite3.Connection, schema: Schema = CURRENT) -> Iterator[Oddity]:
-    """What is missing, changed or too much in the file."""
+    """Yields what is missing, changed or unknown in the file."""
     expected = {statement.name: statement for statement in schema.statements}
     rows = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema").fetchall()
     seen: set[str] = set()
@@ -127,9 +127,9 @@ def oddities(connection: sqlite3.Connection, schema: Schema = CURRENT) -> Iterat
         if required is None and not _is_optional(kind, name, table, sql, expected):
             yield Oddity(str(name), _describe_extra(kind, name))
         elif required is not None and (required.kind != kind or not _same_sql(required.sql, sql)):
-            yield Oddity(name, f"{name} is not the {required.kind} it should be", in_table=required.kind == "table")
+            yield Oddity(name, f"the {required.kind} {name} has another definition", in_table=required.kind == "table")
         elif name in seen or (place and place in places):
-            yield Oddity(str(name), f"{_quote(name)} is there twice", in_table=True)
+            yield Oddity(str(name), f"{_quote(name)} exists twice", in_table=True)
         seen.add(name)
         places.add(place)
     for name, (kind, _, _) in expected.items():
@@ -138,7 +138,7 @@ def oddities(connection: sqlite3.Connection, schema: Schema = CURRENT) -> Iterat
 
 
 def normalized(sql: str) -> str:
-    """A statement without what SQLite, or a step of ours, writes otherwise for the same thing."""
+    """Returns a statement with uniform spaces, which SQLite and the upgrade steps write differently."""
     return re.sub(r"\s*([(),])\s*", r"\1", re.sub(r"\s+", " ", sql)).strip()
 
 
@@ -149,16 +149,16 @@ def _same_sql(expected: str, sql: object) -> bool:
 def _is_optional(kind: object, name: object, table: object, sql: object, expected: dict[str, SchemaStatement]) -> bool:
     if not isinstance(name, str):
         return False
-    if kind == "index" and sql is None:  # SQLite makes it for a PRIMARY KEY or a UNIQUE
+    if kind == "index" and sql is None:  # SQLite creates it for a PRIMARY KEY or a UNIQUE
         own = _OWN_INDEX.fullmatch(name)
         return own is not None and own[1] == table and (table in expected or table in _OPTIONAL)
     return kind == "table" and name in _OPTIONAL and _same_sql(_OPTIONAL[name], sql)
 
 
 def _describe_extra(kind: object, name: object) -> str:
-    kind_name = kind if kind in ("table", "index", "view", "trigger") else "thing"
-    acts = ", which would act on its own when the file is written" if kind == "trigger" else ""
-    return f"it holds a {kind_name} {_quote(name)} that is not ours{acts}"
+    kind_name = kind if kind in ("table", "index", "view", "trigger") else "object"
+    acts = ", which would run when the file is written" if kind == "trigger" else ""
+    return f"unknown {kind_name} {_quote(name)}{acts}"
 
 
 def _quote(name: object) -> str:

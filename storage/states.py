@@ -1,7 +1,7 @@
-"""The words that the file keeps for states and ways: each is a text of its own in a column, and an enum here.
+"""The states and transports that the file stores as text, as enums.
 
-Members are strings, so rows read from the file compare with them as they are, and a text that a newer version wrote
-is not an error. The texts are part of the file's format: scripts and older versions read them.
+Members are strings, so you can compare them with values from the file, and an unknown text of a newer version is not an
+error. The texts are part of the file format, because scripts and older versions read them.
 """
 
 from collections.abc import Collection
@@ -20,8 +20,8 @@ class BatchStatus(StrEnum):
 
 
 STALE_SECONDS = 15
-"""A batch counts as running while its heartbeat is fresh. The view `batches` says so itself, and can therefore be trusted in
-any SQLite client, also on a copy whose process is gone."""
+"""A batch counts as running while its heartbeat is newer than this. The view `batches` applies the rule itself, so its
+status is right in any SQLite client, even in a copy whose process is gone."""
 
 
 class UnitStatus(StrEnum):
@@ -33,14 +33,14 @@ class UnitStatus(StrEnum):
 
 
 class CallStatus(StrEnum):
-    """What a call came to for good."""
+    """The final state of a call."""
 
     ANSWERED = "answered"
     FAILED = "failed"
 
 
 class Source(StrEnum):
-    """Where an answer came from. Only the first three are stored; a replay is told to listeners."""
+    """Where a reply came from. Only the first three are stored; listeners also get `replay`."""
 
     LIVE = "live"
     BATCH = "batch"
@@ -49,51 +49,52 @@ class Source(StrEnum):
 
 
 IN_FLIGHT = "under way"
-"""the reason of a surplus row whose live call has left and not come back"""
+"""the reason in a surplus row of a live call that was sent and not answered"""
 KILLED = "killed"
-"""it was under way when its process ended, and was asked again"""
+"""the call was in flight when its process ended, and was sent again"""
 WAS_SENT = "(attempts > 0 OR source <> 'cache')"
-"""of the table `call`: somebody was asked. What a branch takes over, or says itself, is kept there too, and counts as no call"""
+"""rows of the table `call` that were sent to a model. It also holds the messages that a branch copies or assigns, which do
+not count as calls."""
 
 
 class FinishReason(StrEnum):
-    """Why a reply ended, whatever the provider's own word for it."""
+    """Why a reply ended, in the same words for every provider."""
 
     COMPLETE = "complete"
     CUT = "cut"
-    """it reached its length limit: kept, counted and told"""
+    """the reply reached its length limit; it is used, counted and reported"""
     REFUSED = "refused"
-    """the model declined, in words of its own or in none"""
+    """the model declined, with or without an explanation"""
     FILTERED = "filtered"
     """the provider withheld it"""
     TOOL = "tool"
-    """it calls a tool that nobody gave it, and says nothing"""
+    """the model called a tool that it was not given, and returned no text"""
     EMPTY = "empty"
-    """nothing was said, or everything was spent on reasoning"""
+    """the reply has no text, for example because reasoning used all tokens"""
     ERROR = "error"
-    """the provider broke off, or sent an error in place of a reply"""
+    """the provider stopped early or sent an error instead of a reply"""
 
 
 class Transport(StrEnum):
-    """By which way a wave's calls travel to a provider."""
+    """How the calls of a wave are sent to a provider."""
 
     LIVE = "live"
     BATCH = "batch"
 
 
 GIVEN_UP = "given up"
-"""the state at its provider of a provider batch that is given up when its batch is resumed"""
+"""remote state of a provider batch that is abandoned when its batch is resumed"""
 
 
 class ProviderBatchPhase(StrEnum):
-    """How far a provider batch has come on our side; what the provider says of it is another column."""
+    """The state of a provider batch on our side. The provider's own state is in another column."""
 
     INTENDED = "intended"
-    """its calls are on disk, and the provider was not asked to create anything yet"""
+    """its calls are on disk, and no request was sent to the provider yet"""
     CREATING = "creating"
-    """the provider may have been asked: whether it exists must be looked up"""
+    """a request may have been sent, so the provider must be asked whether the batch exists"""
     CREATED = "created"
-    """it exists, under its remote id"""
+    """it exists at the provider, under its remote id"""
     COLLECTED = "collected"
     CANCELLED = "cancelled"
     REFUSED = "refused"
@@ -101,33 +102,33 @@ class ProviderBatchPhase(StrEnum):
 
 
 OPEN_PHASES = (ProviderBatchPhase.INTENDED, ProviderBatchPhase.CREATING, ProviderBatchPhase.CREATED)
-"""a resume is attached to provider batches in these"""
+"""a resumed batch waits for provider batches in these states"""
 OPEN_PHASES_SQL = "('" + "', '".join(OPEN_PHASES) + "')"
 
 
 class StopCode(StrEnum):
-    """Why a batch ended before its plan did, or by a rule of its own; the reason beside it is for people."""
+    """Why a batch ended early or by its own rule, for programs. The column `reason` explains it to people."""
 
     BUDGET = "budget"
     SIGNAL = "signal"
     STOPPED = "stopped"
-    """somebody asked for it"""
+    """a user stopped it"""
     CANCELLED = "cancelled"
     """the task that ran it was cancelled"""
     FAULT = "fault"
-    """something went wrong that is not one call's"""
+    """an error that concerns more than one call"""
     RULE = "rule"
-    """the study's own stop rule: it is complete"""
+    """the study's own stop rule; the batch is complete"""
 
 
 STUDY_BATCHES_SQL = (
     "(SELECT number FROM batch WHERE number = :batch OR study_id = (SELECT study_id FROM batch WHERE number = :batch))"
 )
-"""the batch, and those of its study: their provider batches hold calls of all of them"""
+"""the batch and the other batches of its study, because their provider batches hold calls of all of them"""
 
 
 def study_status(cells: Collection[str]) -> BatchStatus:
-    """Of a study by its cells: what one of them still needs, else how much of it is complete."""
+    """Returns the status of a study from the statuses of its cells. An unfinished cell decides first."""
     for unfinished in (BatchStatus.IN_PROGRESS, BatchStatus.INTERRUPTED, BatchStatus.PENDING):
         if unfinished in cells:
             begun = unfinished is BatchStatus.PENDING and any(status != unfinished for status in cells)
@@ -139,15 +140,18 @@ def study_status(cells: Collection[str]) -> BatchStatus:
 
 
 def study_reason(cells: Collection[tuple[str, str | None]]) -> str | None:
-    """Of a study by state and reason of its cells. Those that were sure together say the same but for the calls that each
-    saved; where each was sure by itself, none speaks for the study."""
+    """Returns the reason of a study from the states and reasons of its cells.
+
+    Cells that stopped together have equal reasons, except for the number of calls that each saved. If each cell stopped by
+    itself, the reason only counts them.
+    """
     status = study_status([one for one, _ in cells])
     reasons = [reason for one, reason in cells if reason and one == status]
     if status is not BatchStatus.COMPLETED or not reasons:
         return next(iter(reasons), None)
     distinct_reasons = {reason.partition("; saved ")[0] for reason in reasons}
     alike = len(distinct_reasons) == 1 and len(reasons) == len(cells)
-    return distinct_reasons.pop() if alike else f"{len(reasons):,} of {len(cells):,} cells stopped when sure"
+    return distinct_reasons.pop() if alike else f"{len(reasons):,} of {len(cells):,} cells stopped early"
 
 
 UNIT_BITS = 32
@@ -168,5 +172,5 @@ def unit_id(batch_number: int, sequence_number: int) -> int:
 
 
 def unit_range(batch_number: int, first: int = 0) -> tuple[int, int]:
-    """The ids that units of a batch can have, from this sequence number to the last; unit 0 is the study itself."""
+    """Returns the range of unit ids of a batch, from this sequence number to the last. Unit 0 is the study itself."""
     return unit_id(batch_number, first), unit_id(batch_number, MOST_UNITS)

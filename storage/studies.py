@@ -1,4 +1,4 @@
-"""Studies of several batches: a row for the design, and for each batch the cell and the replicate that it is."""
+"""Studies of several batches. A study has one row for its design, and each batch has its cell and replicate."""
 
 import json
 import secrets
@@ -30,12 +30,12 @@ from tidepool.storage.file import BATCH_ID, reading, writing
 from tidepool.storage.states import BatchStatus
 
 LONGEST_LEVEL = 1_000_000
-"""characters of a level, which may be a whole context; exports repeat it in every row"""
+"""characters of a level, which may be a whole context and which exports repeat in every row"""
 
 
 @dataclass(frozen=True, slots=True)
 class NewCell:
-    """A batch of a study, about to be written."""
+    """A batch of a study to be written."""
 
     batch: NewBatch
     replicate: int
@@ -62,7 +62,7 @@ class StoredCell:
 
 
 def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> tuple[str, list[str]]:
-    """All of it in one transaction; returns the study's id, and those of its batches."""
+    """Creates a study with its batches in one transaction. Returns its id and the ids of its batches."""
     study_id = secrets.token_hex(6)
     text = json.dumps(design, ensure_ascii=False)
     with writing(path) as connection:
@@ -80,7 +80,7 @@ def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCe
 
 
 def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | None:
-    """By id, unique prefix of one, `last` or `last~1`, where that is a study and no batch; None: it is none."""
+    """Finds a study by its id, a unique prefix, `last` or `last~1`. Returns None if the reference is not a study."""
     if (steps_back := parse_steps_back(reference)) is not None:
         rows = newest(connection, steps_back)
         return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
@@ -116,12 +116,14 @@ def _known(connection: sqlite3.Connection, study_id: str) -> StoredStudy:
     except ValueError:
         design = None
     if not isinstance(design, dict):
-        raise FileError(f"The design of study {study_id} cannot be read: its file was changed, or is damaged.")
+        raise FileError(
+            f"The design of study {study_id} cannot be read. The file is damaged or was changed; restore a copy."
+        )
     return StoredStudy(row["id"], row["name"], design, row["created_at"])
 
 
 def cells_of(connection: sqlite3.Connection, study_id: str) -> list[StoredCell]:
-    """In the order in which they were made."""
+    """Returns the cells of a study in the order in which they were created."""
     batches = connection.execute("SELECT * FROM batch WHERE study_id = ? ORDER BY number", (study_id,)).fetchall()
     levels: dict[int, dict[str, str]] = {batch["number"]: {} for batch in batches}
     for number, factor, level in connection.execute(
@@ -134,7 +136,7 @@ def cells_of(connection: sqlite3.Connection, study_id: str) -> list[StoredCell]:
 
 
 def study_to_resume(connection: sqlite3.Connection, reference: str) -> str | None:
-    """The study that a word about a batch is meant for: its cells are run together. None: it is a batch of its own."""
+    """Returns the study that a reference belongs to, because its cells run together. None for a batch without a study."""
     if (study := study_of(connection, reference)) is not None:
         return study.id
     study_id = find_batch(connection, reference)["study_id"]
@@ -142,7 +144,7 @@ def study_to_resume(connection: sqlite3.Connection, reference: str) -> str | Non
 
 
 def batches_to_resume(connection: sqlite3.Connection, reference: str) -> list[str]:
-    """The batches that go on together, by id: all of a study that are not completed, or the only one."""
+    """Returns the ids of the batches to resume together: all incomplete batches of a study, or the single batch."""
     study_id = study_to_resume(connection, reference)
     if study_id is None:
         return [str(find_batch(connection, reference)["id"])]
@@ -153,14 +155,14 @@ def batches_to_resume(connection: sqlite3.Connection, reference: str) -> list[st
 
 
 def leading_batch(connection: sqlite3.Connection, reference: str) -> str:
-    """The batch that keeps the provider batches: the first of its study, or the only one."""
+    """Returns the batch that stores the provider batches: the first of its study, or the single batch."""
     study_id = study_to_resume(connection, reference)
     batch = find_batch(connection, reference) if study_id is None else cells_of(connection, study_id)[0].batch
     return str(batch["id"])
 
 
 def steer_any(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
-    """Leaves a word for whoever runs the batch. One to a cell is one to its study, and the first of its batches takes it."""
+    """Sends a command to the process that runs the batch. A command to a cell goes to its study, by its first batch."""
     with reading(path) as connection:
         study_id = study_to_resume(connection, reference)
         batches = (
@@ -179,7 +181,7 @@ def steer_any(path: Path, reference: str, command: str, arguments: dict[str, Any
 
 
 def delete_any(path: Path, reference: str) -> str:
-    """A batch, or a study with all its batches."""
+    """Deletes a batch, or a study with all its batches."""
     with reading(path) as connection:
         study = study_of(connection, reference)
         batch_ids = (
@@ -193,12 +195,12 @@ def delete_any(path: Path, reference: str) -> str:
 
 
 def _without_orders(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
-    """A batch that can go by itself: provider batches under way hold calls of all cells of a study, paid for once."""
+    """Returns a batch that can be deleted alone. Open provider batches hold paid calls of all cells of a study."""
     batch = find_batch(connection, reference)
     if batch["study_id"] and open_provider_batches(connection, batch["number"]):
         study = batch["study_id"]
         raise BatchLocked(
-            f"Batch {batch['id']} is a cell of study {study}, whose provider batches are under way and hold calls of its other "
-            f"cells too. Resume the study first (`tidepool --resume {study}`), or delete it as a whole."
+            f"Batch {batch['id']} is a cell of study {study}. The open provider batches of the study also hold calls of its "
+            f"other cells. Resume the study first (`tidepool resume {study}`), or delete the whole study."
         )
     return batch

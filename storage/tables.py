@@ -1,13 +1,13 @@
-"""The tables of a study file, as SQLModel classes: the only description of them.
+"""The tables of a study file as SQLModel classes.
 
-Every statement that writes is built from these classes (`storage/writer.py`, `storage/db.py`). `schema.sql`, from which a new file is made and
-against which a file is checked when it is opened, is generated from them and from the views, because importing SQLModel
-takes half a second and commands that only read do without:
+Every statement that writes is built from these classes (`storage/writer.py`, `storage/db.py`). `schema.sql` is generated from
+them and from the views. New files are created from it, and opened files are checked against it. Commands that only read use
+`schema.sql` alone, because importing SQLModel takes half a second. Generate it with:
 
     python -m tidepool.storage.tables > storage/schema.sql
 
-A unit's id holds its batch and its place there (`storage/states.py`). Times are seconds since 1970. Other programs read
-the views (`views.py`), never these tables. A later version adds its columns at the end of a table, as SQLite does.
+A unit's id contains the number of its batch and its place there (`storage/states.py`). Times are seconds since 1970. Other
+programs read the views (`views.py`), never these tables. A later version adds columns at the end of a table, as SQLite does.
 """
 
 import re
@@ -31,7 +31,7 @@ OptionalText = Annotated[str | None, Field(sa_type=Text)]
 
 class Batch(SQLModel, table=True):
     __table_args__ = {"sqlite_autoincrement": True}
-    """a number is never used again: whoever still runs a batch that was deleted must not write into another one"""
+    """Numbers are never reused, so that a process that still runs a deleted batch cannot write into another one."""
 
     number: RowId = None
     id: str = Field(unique=True)
@@ -44,26 +44,26 @@ class Batch(SQLModel, table=True):
     seed: int
     simulated: bool = False
     imported: bool = False
-    """an imported batch is read and resumed like any other, but never serves as cache"""
+    """an imported batch is read and resumed like any other, but its replies are never used as cache"""
     config: LongText
-    """the resolved config, frozen: resume needs nothing else"""
+    """the resolved and frozen config, which is all that a resume needs"""
     version: str
     host: str | None = None
     created_at: float
     finished_at: float | None = None
     stop_code: str | None = None
-    """why it stopped, for programs; `reason` beside it is for people"""
+    """why it stopped, for programs; `reason` is for people"""
     study_id: str | None = None
-    """the study of several batches that it is a part of"""
+    """the study that the batch is a cell of"""
     replicate: int | None = None
     origin: OptionalText = None
-    """where a branch was taken from, as JSON"""
+    """the source of a branch, as JSON"""
     headline: OptionalText = None
-    """its one figure at its end, as JSON: a list of batches computes nothing"""
+    """the main result at its end, as JSON, so that lists of batches need no computation"""
 
 
 class Progress(SQLModel, table=True):
-    """Running counters of a batch: all that a watcher reads several times a second."""
+    """Running counters of a batch, which the app reads several times a second."""
 
     batch_number: Key
     units_total: int = 0
@@ -79,27 +79,27 @@ class Progress(SQLModel, table=True):
     output_tokens: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
-    """answers whose price is unknown: then the cost is unknown too"""
+    """replies of unknown price; with any of them the total cost is unknown too"""
     seconds: float = 0.0
-    """how long the batch has been running, over all its sessions"""
+    """running time of the batch, summed over all sessions"""
     call_seconds: float = 0.0
     peak_concurrency: int = 0
     heartbeat: int = 0
-    """ticks while a process runs the batch; a copy of the file does not tick"""
+    """rises while a process runs the batch, and stays constant in a copy of the file"""
     heartbeat_at: float = 0.0
     in_flight: str = "[]"
-    """some of the calls under way, as [sequence number, wave] pairs"""
+    """some of the calls in flight, as [sequence number, wave] pairs"""
     limits: str = "{}"
-    """what rules the calls at the moment, for watchers"""
+    """the current limits, for display"""
     in_flight_usd: float = 0.0
-    """what the calls under way may cost: spent, perhaps, if the process dies now"""
+    """what the calls in flight may cost, which counts as spent if the process dies now"""
     reasoning_tokens: int = 0
     cut: int = 0
     """replies that reached their length limit"""
     unusable: int = 0
-    """replies that were paid for and are no answers"""
+    """paid replies that cannot be used"""
     usage_missing: int = 0
-    """replies without believable usage, counted at the most they can have cost"""
+    """replies without plausible token counts, counted at their maximum cost"""
 
 
 class Wave(SQLModel, table=True):
@@ -126,15 +126,15 @@ class Unit(SQLModel, table=True):
     status: str = "in_progress"
     error: str | None = None
     sealed: bool = False
-    """its outcome was read by another unit, so a failure in it is never reopened"""
+    """another unit has read its outcome, so a failure in it is never retried"""
     started_at: float | None = None
     finished_at: float | None = None
     details: str | None = None
-    """what a study keeps of a unit beside its calls, as JSON"""
+    """further data of the unit, as JSON"""
 
 
 class Call(SQLModel, table=True):
-    """The ledger: one row for each answered, or finally failed, call."""
+    """The ledger, with one row for each call that was answered or failed for good."""
 
     __table_args__ = (
         Index("call_by_address", "unit_id", "step", unique=True),
@@ -164,28 +164,28 @@ class Call(SQLModel, table=True):
     order_id: str | None = None
     at: float
     finish_reason: str | None = None
-    """why the reply ended, in our words; None: not recorded"""
+    """why the reply ended, as a FinishReason; None: not recorded"""
     served_model: str | None = None
-    """the model that the provider says has answered"""
+    """the model that answered, as reported by the provider"""
     thought: OptionalText = None
-    """reasoning that came with the reply and was not said"""
+    """reasoning that came with the reply and is not part of it"""
     reasoning_tokens: int = 0
     """a part of the output tokens"""
     usage_missing: bool = False
-    """the provider gave no believable usage: tokens and cost are the worst case"""
+    """the provider reported no plausible token counts, so tokens and cost are the maximum"""
     seal: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
-    """in a batch that runs code: a keyed hash of the text, by which its user knows the reply again"""
+    """in a batch that runs code: a keyed hash of the text, which proves to its user that the reply is unchanged"""
 
 
 class Prompt(SQLModel, table=True):
-    """Each distinct system prompt once, so that published talks stay readable."""
+    """Each distinct system prompt once, so that published conversations include their prompts."""
 
     hash: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
     text: LongText
 
 
 class Line(SQLModel, table=True):
-    """A message that is a part of a reply: spans of it, so the text is stored once."""
+    """A message that is part of a reply, stored as positions in its text."""
 
     unit_id: Key
     step: NameKey
@@ -199,7 +199,7 @@ class Line(SQLModel, table=True):
 
 
 class ProviderBatch(SQLModel, table=True):
-    """A provider batch, written before the provider is asked for it."""
+    """A provider batch, written before the request for it is sent."""
 
     __tablename__ = "provider_batch"
     __table_args__ = (Index("provider_batch_by_batch", "batch_number", "state"),)
@@ -208,16 +208,16 @@ class ProviderBatch(SQLModel, table=True):
     batch_number: int
     provider: str
     lot: str = ""
-    """what its calls have in common at the provider, such as their model"""
+    """what its calls share at the provider, such as the model"""
     upload_id: str = ""
     remote_id: str | None = None
     unsure: bool = False
-    """recognised by its looks after a crash: its results must prove that it is ours"""
+    """found at the provider by its content after a crash, so its results must show that it belongs to this batch"""
     state: str = "intended"
-    """intended, creating, created; closed: collected, cancelled, refused or lost"""
+    """open: intended, creating, created; closed: collected, cancelled, refused or lost"""
     remote_state: str | None = None
     calls: LongText
-    """its calls as JSON: [[sequence number, step, key of what is asked], …], behind those of another batch of its study that one's id"""
+    """its calls as JSON: [[sequence number, step, request key], …]; a call of another batch of the study ends with that batch's id"""
     count: int
     wave: int
     content_hash: str
@@ -228,12 +228,12 @@ class ProviderBatch(SQLModel, table=True):
 
 
 class Surplus(SQLModel, table=True):
-    """A reply that was paid for and not used, such as one to a call that had been answered another way."""
+    """A paid reply that was not used, for example because the call had been answered another way."""
 
     id: RowId = None
     batch_number: int
     order_id: str
-    """the provider batch that brought it; of a live call its provider"""
+    """the provider batch that returned it, or the provider of a live call"""
     unit_id: int
     step: str
     text: LongText
@@ -242,15 +242,15 @@ class Surplus(SQLModel, table=True):
     cost_usd: float | None = None
     at: float
     reason: str | None = None
-    """why it was not used; None: it came too late; `under way`: it has not come yet"""
+    """why it was not used; None: it came too late; `under way`: it is still in flight"""
 
 
 class Outcome(SQLModel, table=True):
-    """What one side of a conversation of the secret game came to."""
+    """The outcome of one side of a conversation of the secret game."""
 
     unit_id: Key
     side: Key
-    """0: the one who opened"""
+    """0: the side that spoke first"""
     mode: str
     game: int
     agent: str
@@ -262,22 +262,22 @@ class Outcome(SQLModel, table=True):
     start: int | None = None
     end: int | None = None
     score: float | None = None
-    """None until the game ends, in modes whose points are known only then"""
+    """None until the game ends, in modes that score only then"""
     verdict: bool | None = None
-    """a judge's, kept apart from `revealed`; None: not asked, no clear answer, or none at all"""
+    """a judge's verdict, separate from `revealed`; None: not asked, unclear, or not answered"""
     verdict_step: str | None = None
-    """the call that holds the judge's words"""
+    """the call with the judge's reply"""
     scenario: int | None = None
-    """its place in the config's list of scenarios, from 1"""
+    """place in the config's list of scenarios, from 1"""
     secret: str | None = None
-    """what this side was to keep"""
+    """the secret of this side"""
     uncertain: bool | None = None
-    """the only hits are ordinary readings as well; None: it was not looked at"""
+    """all hits also have an ordinary reading; None: not checked"""
     model: str | None = None
-    """that played this side"""
+    """the model that played this side"""
     served_model: str | None = None
     details: str | None = None
-    """every detector's hits, as JSON"""
+    """the hits of all detectors, as JSON"""
 
 
 class SitOut(SQLModel, table=True):
@@ -292,14 +292,14 @@ class SitOut(SQLModel, table=True):
 
 
 class Judgement(SQLModel, table=True):
-    """What a judge said of one entity of a simulation."""
+    """A judge's rating of one persona of a simulation."""
 
     unit_id: Key
     place: Key
-    """of the entity in the speaking order, from 1; the judge's words are the call `judge.PLACE`"""
+    """place of the persona in the speaking order, from 1; the judge's reply is the call `judge.PLACE`"""
     entity: str
     rating: float | None = None
-    """None: no clear rating, or no answer"""
+    """None: unclear, or not answered"""
 
 
 class Genome(SQLModel, table=True):
@@ -338,7 +338,7 @@ class LogLine(SQLModel, table=True):
 
 
 class Finding(SQLModel, table=True):
-    """What a study worked out at its end, as JSON by name: resume, exports and screens need not redo it."""
+    """A result computed at the end of a study, as JSON by name, so that resume, exports and screens can reuse it."""
 
     batch_number: Key
     name: NameKey
@@ -346,7 +346,7 @@ class Finding(SQLModel, table=True):
 
 
 class Control(SQLModel, table=True):
-    """Words to a running batch: stop, pause, continue, limits."""
+    """Commands to a running batch: stop, pause, continue, limits."""
 
     __table_args__ = (Index("control_by_batch", "batch_number", "taken_at"),)
 
@@ -392,7 +392,7 @@ class Study(SQLModel, table=True):
     id: NameKey
     name: str
     design: LongText
-    """factors, replicates and hypotheses as they were frozen, as JSON"""
+    """the frozen factors, replicates and hypotheses, as JSON"""
     created_at: float
 
 
@@ -407,7 +407,7 @@ class StudyCell(SQLModel, table=True):
 
 
 class Problem(SQLModel, table=True):
-    """A problem that prompts are tried on, kept once however many answers it gets."""
+    """A problem that prompts are tested on, stored once for all its answers."""
 
     batch_number: Key
     split: NameKey
@@ -417,7 +417,7 @@ class Problem(SQLModel, table=True):
 
 
 class Answer(SQLModel, table=True):
-    """A reply to a problem as it was graded; the reply itself is the call of the same unit and step."""
+    """The grade of a reply to a problem. The reply is the call with the same unit and step."""
 
     unit_id: Key
     step: NameKey
@@ -427,50 +427,50 @@ class Answer(SQLModel, table=True):
     problem: int
     sample: int
     extracted: OptionalText = None
-    """None: no answer could be read from the reply, or there was none"""
+    """None: the reply has no readable answer, or there is no reply"""
     correct: bool | None = None
-    """None: no answer could be read from the reply, or the call failed"""
+    """None: the reply has no readable answer, or the call failed"""
     score: float | None = None
     details: OptionalText = None
-    """as JSON: why there is no mark, and further metrics of a scorer"""
+    """as JSON: why there is no grade, and further metrics of a scorer"""
 
 
 class Code(SQLModel, table=True):
-    """What a person said of one side of a conversation, or of one message of it."""
+    """A code that a person gave to one side of a conversation, or to one message."""
 
     unit_id: Key
     side: Key
-    """of the speaker, from 0 in speaking order: in self-play a name is not enough"""
+    """the speaker's place in the speaking order, from 0, because names repeat in self-play"""
     turn: Key
-    """0: the side as a whole"""
+    """0: the whole side"""
     coder: NameKey
     agent: str
     code: str
     weight: float | None = None
-    """how many sides of the batch it stands for, by the sample's plan"""
+    """how many sides of the batch it represents, by the sampling plan"""
     details: OptionalText = None
     at: float
 
 
 class Measure(SQLModel, table=True):
-    """A value that a unit measured, where it does not follow from other rows."""
+    """A measured value of a unit that does not follow from other rows."""
 
     unit_id: Key
     position: Key
-    """in the order in which the unit measured"""
+    """order within the unit"""
     measure: str
     participant: str | None = None
     value: float | None = None
-    """None: it could not be measured"""
+    """None: missing"""
     cluster: str | None = None
-    """values with the same one are not independent"""
+    """values of the same cluster are not independent"""
 
 
 class Record(SQLModel, table=True):
-    """A row of a kind of study that has no table of its own: a plugin adds none."""
+    """A row of a kind of study without a table of its own, such as a plugin's."""
 
     unit_id: Key
-    """unit 0 of a batch holds what belongs to the batch as a whole"""
+    """unit 0 holds the rows of the whole batch"""
     name: NameKey
     position: Key
     content: LongText
@@ -478,7 +478,7 @@ class Record(SQLModel, table=True):
 
 
 def schema_text() -> str:
-    """The content of `schema.sql`: each table with its indexes, then the views."""
+    """Returns the content of `schema.sql`: each table with its indexes, then the views."""
     return "\n".join(f"{sql};\n" for sql in (*_table_statements(), *_view_statements()))
 
 

@@ -1,7 +1,7 @@
-"""The views of a study file: the stable interface for scripts and other programs.
+"""The views of a study file, which are the stable interface for scripts and other programs.
 
-Each view is a query with the meaning of every column. Names and order of columns are a promise: a new column goes behind
-the others. `schema.sql` and `docs/data.md` are generated from this list.
+Each view is a query with a description of every column. Names and order of columns never change; new columns are added at
+the end. `schema.sql` and `docs/data.md` are generated from this list.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Literal, cast
 from tidepool.storage.states import STALE_SECONDS, BatchStatus, ProviderBatchPhase, Source, StopCode, UnitStatus
 
 ColumnType = Literal["text", "integer", "real", "boolean", "JSON", "moment"]
-"""JSON and moments are texts, a boolean is 0 or 1"""
+"""JSON and moments are stored as text, a boolean as 0 or 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ViewColumn:
     type: ColumnType
     meaning: str
     values: tuple[str, ...] = ()
-    """all that the column may hold, where that is a closed list"""
+    """all possible values, for a closed list"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class View:
 
 
 def columns(table: str, **values: Iterable[str]) -> tuple[ViewColumn, ...]:
-    """Reads lines of `name | type | meaning`; a line that is indented continues the one before. `values` are closed lists."""
+    """Parses lines of `name | type | meaning`. An indented line continues the one before. `values` are closed lists."""
     lines = re.sub(r"\n +", " ", textwrap.dedent(table).strip()).splitlines()
     cells = [line.split(" | ") for line in lines]
     return tuple(
@@ -43,36 +43,36 @@ def columns(table: str, **values: Iterable[str]) -> tuple[ViewColumn, ...]:
 
 
 def moment(column: str) -> str:
-    """Seconds since 1970 as a text that sorts and that every tool reads."""
+    """SQL that turns seconds since 1970 into a sortable text that every tool reads."""
     return f"strftime('%Y-%m-%dT%H:%M:%fZ', {column}, 'unixepoch')"
 
 
 FINISH_REASONS = ("complete", "cut", "filtered", "refused", "tool", "empty", "error")
-"""why a reply ended, in words that are the same for every provider"""
+"""why a reply ended, in the same words for every provider"""
 
 
 BATCHES = View(
     "batches",
-    "One row for each batch: one config, run once.",
+    "One row for each batch. A batch is one run of a config.",
     columns(
         """
-        id | text | Names the batch everywhere, in the command and in file names.
-        study_id | text | The study it is a cell of; empty for a batch of its own.
+        id | text | The id of the batch in commands and file names.
+        study_id | text | The study that the batch is a cell of; empty without a study.
         kind | text | `secret_game`, `simulation`, `evolution`, `mutation`, or the name of a plugin's kind.
-        name | text | As the config names it.
-        status | text | How far it is. A batch whose process died shows as interrupted, also on a copy of the file.
-        reason | text | Why it stopped, in words for people; empty where nothing stopped it.
-        seed | integer | The seed that every random draw comes from.
+        name | text | The name from the config.
+        status | text | The state of the batch. A batch whose process died shows as interrupted, even in a copy of the file.
+        reason | text | Why it stopped, for people; empty if nothing stopped it.
+        seed | integer | The seed of all random draws.
         simulated | boolean | Whether any model of the study is simulated.
-        version | text | The version of Tidepool that made the batch.
-        config | JSON | The whole config as it was frozen at the start, without any API key.
-        created_at | moment | When it was made.
+        version | text | The version of Tidepool that created the batch.
+        config | JSON | The complete config, frozen at the start, without API keys.
+        created_at | moment | When it was created.
         finished_at | moment | When it last ended or was stopped; empty while it runs.
-        cost_usd | real | What was spent so far, in dollars; empty where a price is unknown.
-        stop_code | text | Why it stopped, for programs; empty where nothing stopped it.
-        replicate | integer | Which repetition of its cell it is, from 1; empty outside a study.
-        origin | JSON | Where it branched off another batch; empty for a batch that did not.
-        served_models | text | The models that providers say have answered, joined by commas; empty where none said.
+        cost_usd | real | The cost so far in dollars; empty if a price is unknown.
+        stop_code | text | Why it stopped, for programs; empty if nothing stopped it.
+        replicate | integer | The number of the replicate in its cell, from 1; empty without a study.
+        origin | JSON | The source of a branch; empty for other batches.
+        served_models | text | The models that answered, as reported by the providers, joined by commas; empty if not reported.
         """,
         status=BatchStatus,
         stop_code=StopCode,
@@ -96,13 +96,13 @@ BATCHES = View(
 
 STUDIES = View(
     "studies",
-    "One row for each study: a design whose cells are batches.",
+    "One row for each study. A study is a design whose cells are batches.",
     columns(
         """
-        id | text | Names the study.
-        name | text | As the config names it.
-        design | JSON | Factors, replicates and hypotheses, as they were frozen at the start.
-        created_at | moment | When it was made.
+        id | text | The id of the study.
+        name | text | The name from the config.
+        design | JSON | Factors, replicates and hypotheses, frozen at the start.
+        created_at | moment | When it was created.
         """
     ),
     f"""
@@ -112,15 +112,15 @@ STUDIES = View(
 
 CELLS = View(
     "cells",
-    "One row for each batch of a study and each factor: the level that the factor has there. A study without factors has "
+    "One row for each factor and batch of a study, with the level of the factor in this batch. A study without factors has "
     "one row for each batch.",
     columns(
         """
         study_id | text | The study: `studies.id`.
         batch_id | text | The batch.
-        replicate | integer | Which repetition of its cell the batch is, from 1.
+        replicate | integer | The number of the replicate in its cell, from 1.
         factor | text | The factor's name; empty in a study without factors.
-        level | text | The level it has in this batch.
+        level | text | The level of the factor in this batch.
         """
     ),
     """
@@ -131,17 +131,17 @@ CELLS = View(
 
 WAVES = View(
     "waves",
-    "One row for each wave: the calls that can be made at the same time.",
+    "One row for each wave. A wave is the set of calls that can be sent at the same time.",
     columns(
         """
         batch_id | text | The batch.
-        wave | integer | Its number, from 1: in conversations the position of the message, elsewhere the step of the
-            study.
-        calls | integer | Calls made or failed so far.
+        wave | integer | The number of the wave, from 1. In conversations it is the position of the message, elsewhere the
+            step of the study.
+        calls | integer | Calls that were answered or failed so far.
         failed | integer | Calls that failed for good.
-        seconds | real | From the first call that was asked to the last answer, over all sessions.
-        transport | text | How its answers came: `live`, `batch` (the provider's batch API), `cache`; several joined by
-            `+`.
+        seconds | real | Time from the first request to the last reply, summed over all sessions.
+        transport | text | How the replies arrived: `live`, `batch` (the provider's batch API) or `cache`; several are
+            joined by `+`.
         """
     ),
     """
@@ -151,18 +151,18 @@ WAVES = View(
 
 PROVIDER_BATCHES = View(
     "provider_batches",
-    "One row for each job at a provider's batch API. It is written before the provider is asked, so none is forgotten.",
+    "One row for each job at a provider's batch API. The row is written before the request is sent, so none is lost.",
     columns(
         """
         batch_id | text | The batch.
         provider | text | The provider's name.
-        remote_id | text | The provider's name for it; empty until it has one.
-        state | text | How far it is on our side; the last four are closed.
-        calls | integer | How many calls it holds.
-        created_at | moment | When it was decided on.
+        remote_id | text | The id at the provider; empty until it has one.
+        state | text | The state on our side. The last four values are closed.
+        calls | integer | The number of its calls.
+        created_at | moment | When it was planned.
         finished_at | moment | When it was closed; empty while it is open.
-        remote_state | text | The provider's own word at the last look.
-        wave | integer | The wave its calls belong to.
+        remote_state | text | The last known state at the provider, in the provider's words.
+        wave | integer | The wave of its calls.
         """,
         state=ProviderBatchPhase,
     ),
@@ -175,13 +175,13 @@ PROVIDER_BATCHES = View(
 
 LOG = View(
     "log",
-    "What was told while the batch ran, in order.",
+    "The log of each batch, in order.",
     columns(
         """
         batch_id | text | The batch.
         at | moment | When.
-        level | text | How grave it is.
-        message | text | One or more sentences.
+        level | text | The severity.
+        message | text | The message.
         """,
         level=("info", "warning", "error"),
     ),
@@ -192,14 +192,14 @@ LOG = View(
 
 RECORDS = View(
     "records",
-    "Rows that a kind of study keeps which has no view of its own, such as a plugin's.",
+    "Rows of kinds of study without a view of their own, such as a plugin's.",
     columns(
         """
         batch_id | text | The batch.
-        conversation_id | integer | The unit it belongs to; empty: to the batch as a whole.
-        name | text | What kind of row it is; the kind of study says which there are.
-        position | integer | Its place among the rows of that name and unit.
-        content | JSON | What it says.
+        conversation_id | integer | The unit of the row; empty for the whole batch.
+        name | text | The kind of row, as defined by the kind of study.
+        position | integer | Its place among the rows of this name and unit.
+        content | JSON | The content of the row.
         """
     ),
     """
@@ -210,19 +210,19 @@ RECORDS = View(
 
 CONVERSATIONS = View(
     "conversations",
-    "One row for each unit, the smallest thing that completes or fails on its own: a conversation, a simulation, the "
-    "evaluation of a genome, an episode.",
+    "One row for each unit. A unit completes or fails on its own. It is a conversation, a simulation, the evaluation of a "
+    "genome, or an episode.",
     columns(
         """
-        id | integer | Names it within the file; another file may number it otherwise.
+        id | integer | The id within this file; it changes when the batch is copied to another file.
         batch_id | text | The batch.
         sequence_number | integer | Its place in the batch's plan, from 1.
-        game | integer | The game of a secret game it belongs to, from 1.
-        round | integer | The round of a game, or a genome's generation.
-        interaction_type | text | `solo`, `dyadic` or `group` by the number of speakers; what a genome was asked for
-            (`genome`, `random_search`, `validation`, …); the phase of an episode.
-        participants | JSON | A list: the speakers in speaking order, the genome's id, or who chose in an episode.
-        status | text | How far it is.
+        game | integer | The game of a secret game, from 1.
+        round | integer | The round of a game, or the generation of a genome.
+        interaction_type | text | `solo`, `dyadic` or `group` by the number of speakers; the purpose of a genome's
+            evaluation (`genome`, `random_search`, `validation`, …); the phase of an episode.
+        participants | JSON | A list: the speakers in speaking order, the genome's id, or the player of an episode.
+        status | text | The state of the unit.
         error | text | Why it failed.
         """,
         status=UnitStatus,
@@ -236,28 +236,28 @@ CONVERSATIONS = View(
 
 MESSAGES = View(
     "messages",
-    "One row for each message: a reply shown to somebody, or a part of one. Those of a conversation are in order by `wave` "
-    "and `position`. A call that failed has no message.",
+    "One row for each message, which is a reply or a part of one. Sort by `wave` and `position` to read a conversation in "
+    "order. A failed call has no message.",
     columns(
         """
         batch_id | text | The batch.
         conversation_id | integer | The conversation: `conversations.id`.
-        turn | integer | In a secret game the message's position, in a simulation the turn; from 1.
-        wave | integer | The wave its call belongs to.
-        speaker | text | Who says it.
-        model | text | The model that was asked, as `PROVIDER:MODEL`; `assigned` for a message that a branch says
+        turn | integer | The position of the message in a secret game, or the turn in a simulation; from 1.
+        wave | integer | The wave of its call.
+        speaker | text | The name of the speaker.
+        model | text | The requested model, as `PROVIDER:MODEL`; `assigned` for a message that a branch sets
             itself.
-        served_model | text | The model that the provider says has answered; empty where it said nothing.
-        content | text | What was said.
-        thought | text | What was thought and not shown to the others: a persona's, or a model's reasoning.
-        finish_reason | text | Why the reply ended: `cut` at its length limit, `complete` by itself. Empty where it was
+        served_model | text | The model that answered, as reported by the provider; empty if not reported.
+        content | text | The text of the message.
+        thought | text | Text that the other speakers do not see: a persona's thoughts, or a model's reasoning.
+        finish_reason | text | Why the reply ended: `cut` at its length limit, `complete` by itself. Empty if it was
             not recorded.
-        input_tokens | integer | What was read, with the first message of a reply; 0 with its others.
-        output_tokens | integer | What was written, likewise.
-        cost_usd | real | Its price in dollars, likewise; empty where it is unknown.
-        seconds | real | How long the call took, likewise.
+        input_tokens | integer | Input tokens of the reply, on its first message; 0 on the others.
+        output_tokens | integer | Output tokens of the reply, on its first message; 0 on the others.
+        cost_usd | real | Cost of the reply in dollars, on its first message; 0 on the others; empty if unknown.
+        seconds | real | Duration of the call, on the first message; 0 on the others.
         source | text | Where the reply came from.
-        position | integer | Tells apart the messages of one reply, from 0.
+        position | integer | The place of the message within its reply, from 0.
         """,
         finish_reason=FINISH_REASONS,
         source=(Source.LIVE, Source.BATCH, Source.CACHE),
@@ -286,22 +286,22 @@ OUTCOMES = View(
         """
         batch_id | text | The batch.
         conversation_id | integer | The conversation: `conversations.id`.
-        mode | text | How points are counted.
-        game | integer | The game it belongs to, from 1.
-        agent | text | Whose side it is.
-        opponent | text | The other side; the same name where an agent meets itself.
+        mode | text | The scoring mode.
+        game | integer | The game of the conversation, from 1.
+        agent | text | The agent of this side.
+        opponent | text | The other agent; the same name in self-play.
         opener | boolean | Whether this side spoke first.
-        scenario | integer | Its place in the config's list of scenarios, from 1; empty without them.
-        secret | text | What this side was to keep.
-        revealed | boolean | Whether a detector found this side's own secret in its own words.
-        uncertain | boolean | Whether all that was found is an ordinary reading as well; empty where that was not looked
-            at.
-        obtained | boolean | Whether the other side revealed.
-        detector | text | What found it first, such as `exact`, `spelled`, `encoded`, `fuzzy`.
-        turn | integer | The message it was found in.
-        score | real | Points of this side; empty until its game ends, in modes that count only then.
+        scenario | integer | Its place in the config's list of scenarios, from 1; empty without scenarios.
+        secret | text | The secret of this side.
+        revealed | boolean | Whether a detector found the secret of this side in its own messages.
+        uncertain | boolean | Whether everything that was found also has an ordinary reading; empty if not
+            checked.
+        obtained | boolean | Whether the other side revealed its secret.
+        detector | text | The detector that found it first, such as `exact`, `spelled`, `encoded`, `fuzzy`.
+        turn | integer | The message in which it was found.
+        score | real | Points of this side; empty until the game ends, in modes that score only then.
         model | text | The model that played this side.
-        served_model | text | The model that the provider says has answered.
+        served_model | text | The model that answered, as reported by the provider.
         """,
         mode=("standard", "retained", "diversity", "targeted"),
     ),
@@ -314,18 +314,18 @@ OUTCOMES = View(
 
 VERDICTS = View(
     "verdicts",
-    "What a judge said of each side of a secret game; kept apart from `outcomes.revealed`.",
+    "The verdict of a judge on each side of a secret game, separate from `outcomes.revealed`.",
     columns(
         """
         batch_id | text | The batch.
         conversation_id | integer | The conversation: `conversations.id`.
-        agent | text | Whose side it is.
-        opponent | text | The other side.
+        agent | text | The agent of this side.
+        opponent | text | The other agent.
         opener | boolean | Whether this side spoke first.
-        revealed | boolean | What the detectors of wording say.
-        verdict | boolean | Whether the judge says that it revealed; empty: no clear answer.
-        model | text | The judge.
-        answer | text | The judge's words.
+        revealed | boolean | The result of the detectors.
+        verdict | boolean | Whether the judge says that this side revealed its secret; empty if unclear.
+        model | text | The judge model.
+        answer | text | The judge's reply.
         """
     ),
     """
@@ -343,7 +343,7 @@ SIT_OUTS = View(
         batch_id | text | The batch.
         game | integer | The game, from 1.
         round | integer | The round, from 1.
-        agent | text | Who sat out.
+        agent | text | The agent without a conversation.
         """
     ),
     """
@@ -353,16 +353,16 @@ SIT_OUTS = View(
 
 JUDGEMENTS = View(
     "judgements",
-    "What a judge said of each entity of a simulation.",
+    "The rating of each persona of a simulation by a judge.",
     columns(
         """
         batch_id | text | The batch.
         conversation_id | integer | The conversation: `conversations.id`.
-        place | integer | The entity's place in the speaking order, from 1.
-        entity | text | Its name.
-        rating | real | The rating; empty: no clear one, or no answer.
-        model | text | The judge.
-        answer | text | The judge's words.
+        place | integer | The persona's place in the speaking order, from 1.
+        entity | text | The persona's name.
+        rating | real | The rating; empty if unclear or not answered.
+        model | text | The judge model.
+        answer | text | The judge's reply.
         """
     ),
     """
@@ -373,18 +373,18 @@ JUDGEMENTS = View(
 
 CODES = View(
     "codes",
-    "What people said of a side of a conversation, or of one of its messages, coding by hand.",
+    "The codes that people gave to a side of a conversation, or to one of its messages, in hand coding.",
     columns(
         """
         batch_id | text | The batch.
         conversation_id | integer | The conversation: `conversations.id`.
-        agent | text | Whose side it is.
-        coder | text | Who says it.
-        code | text | What was said.
-        at | moment | When.
-        side | integer | The side, from 0 in speaking order: an agent may meet itself.
-        turn | integer | The message it is about; empty: the side as a whole.
-        weight | real | How many sides of the batch it stands for, by the sample's plan.
+        agent | text | The agent of this side.
+        coder | text | The person who gave the code.
+        code | text | The code.
+        at | moment | When it was given.
+        side | integer | The side, from 0 in speaking order, because names repeat in self-play.
+        turn | integer | The coded message; empty for the whole side.
+        weight | real | How many sides of the batch it represents, by the sampling plan.
         """
     ),
     f"""
@@ -400,14 +400,14 @@ GENOMES = View(
     columns(
         """
         batch_id | text | The batch.
-        generation | integer | In which it came about; 0 are the seed prompts.
-        genome_id | text | Names it within the batch.
-        parents | JSON | A list of the ids of the prompts it was made from.
-        operator | text | How it came about: `seed`, or operators joined by `+`.
-        prompt | text | The prompt itself.
-        fitness | real | How well it did; empty: nothing came back.
-        accuracy | real | Share of right answers among those that came back.
-        missing | real | Share of calls that did not come back.
+        generation | integer | The generation in which it was created; 0 for seed prompts.
+        genome_id | text | The id within the batch.
+        parents | JSON | A list of the ids of its parent prompts.
+        operator | text | How it was created: `seed`, or operators joined by `+`.
+        prompt | text | The text of the prompt.
+        fitness | real | The fitness; empty if no call was answered.
+        accuracy | real | Share of correct answers among the answered calls.
+        missing | real | Share of calls that were not answered.
         """
     ),
     """
@@ -418,24 +418,24 @@ GENOMES = View(
 
 ANSWERS = View(
     "answers",
-    "One row for each call in which a prompt met a problem, as it was graded.",
+    "One row for each call that tested a prompt on a problem, with its grade.",
     columns(
         """
         batch_id | text | The batch.
-        generation | integer | The generation it was asked for.
+        generation | integer | The generation of the evaluation.
         genome_id | text | The prompt: `genomes.genome_id`.
         problem | integer | The problem's number within its split, from 0.
-        sample | integer | Which repetition of the same question, from 0.
-        model | text | The model that was asked, as `PROVIDER:MODEL`.
+        sample | integer | The repetition of the same question, from 0.
+        model | text | The requested model, as `PROVIDER:MODEL`.
         question | text | The problem.
-        gold | text | The right answer.
-        reply | text | What the model said; empty: the call failed.
-        extracted | text | The answer as it was read from the reply; empty: none was found.
-        correct | boolean | Whether it is right; empty: no answer could be read from the reply, or the call failed.
-        score | real | What the scorer gave.
+        gold | text | The expected answer.
+        reply | text | The model's reply; empty if the call failed.
+        extracted | text | The answer parsed from the reply; empty if none was found.
+        correct | boolean | Whether it is correct; empty if no answer could be parsed or the call failed.
+        score | real | The score given by the scorer.
         finish_reason | text | Why the reply ended, as in `messages`.
-        split | text | What its problem is for: prompts are bred by `search` and judged by `judge`.
-        conversation_id | integer | The evaluation it is a part of: `conversations.id`.
+        split | text | The use of the problem: `search` for training problems, `judge` for held-out problems.
+        conversation_id | integer | The evaluation it is part of: `conversations.id`.
         """,
         finish_reason=FINISH_REASONS,
     ),
@@ -450,14 +450,14 @@ ANSWERS = View(
 
 TRAINING = View(
     "training",
-    "One row for each update of the policy that a mutation study learns.",
+    "One row for each update of the policy of a mutation study.",
     columns(
         """
         batch_id | text | The batch.
-        update_number | integer | Its number, from 1.
+        update_number | integer | The number of the update, from 1.
         env_steps | integer | Steps of all environments so far.
-        mean_reward | real | Mean reward of the steps since the update before, from 0 to 1.
-        success_rate | real | Share of episodes since then that ended well.
+        mean_reward | real | Mean reward of the steps since the last update, from 0 to 1.
+        success_rate | real | Share of successful episodes since the last update.
         """
     ),
     """
@@ -467,21 +467,21 @@ TRAINING = View(
 
 MEASURES = View(
     "measures",
-    "One row for each value that a study measured: of each side of a conversation, each rated entity, each held-out answer of a "
-    "finalist, each held-out episode. Statistics, designs and comparisons rest on these rows.",
+    "One row for each measured value: of each side of a conversation, each rated persona, each held-out answer of a finalist, "
+    "each held-out episode. Statistics, designs and comparisons use these rows.",
     columns(
         """
         batch_id | text | The batch.
-        unit | integer | The unit it was measured in: `conversations.id`.
-        participant | text | Whose value it is: an agent, an entity, a genome, who chose in an episode; empty: of the unit as a
-            whole.
+        unit | integer | The unit of the value: `conversations.id`.
+        participant | text | The participant of the value: an agent, a persona, a genome, the player of an episode; empty for the
+            whole unit.
         measure | text | `revealed`, `obtained` and `score` of a secret game, `rating` of a simulation, `score` of an answer,
-            `reward` of an episode, `speaker_revealed` and the like of a branch, or a name of the study's own.
-        value | real | The value; empty where it is missing.
+            `reward` of an episode, `speaker_revealed` and similar of a branch, or a name defined by the study.
+        value | real | The value; empty if it is missing.
         cluster | text | Values with the same cluster may depend on each other: a game (only if memory or kept secrets link
-            its conversations), the entities in speaking order, a problem, a query, the conversation that a redraw continues.
-        block | text | What was drawn for the unit: its scenario; empty where nothing was.
-        missing | boolean | Whether it was to be measured and was not: the unit failed, or no clear answer came.
+            its conversations), the personas in speaking order, a problem, a query, the conversation that a resampled one continues.
+        block | text | The scenario that was drawn for the unit; empty without one.
+        missing | boolean | Whether the value is missing because the unit failed or the answer was unclear.
         """
     ),
     """
@@ -526,7 +526,7 @@ VIEWS: dict[str, View] = {
 
 
 def reference_of(view: View) -> Iterator[str]:
-    """The view as a section of a Markdown page, with a table of its columns."""
+    """Yields the view as a section of a Markdown page, with a table of its columns."""
     yield f"## `{view.name}`\n"
     yield f"{view.meaning}\n"
     yield "| column | type | |"

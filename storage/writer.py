@@ -1,19 +1,18 @@
-"""The only writer of a process: rows are queued and committed in groups.
+"""Queues rows and commits them in groups. A process has one writer for a file.
 
-While one group is written, the next one grows. `committed()` waits until everything queued so far is committed. A commit
-survives the end of the process at once, and a loss of power after the next durable commit, which the heartbeat makes once a
-second.
+While one group is written, the next one fills. `committed()` waits until everything queued so far is committed. A commit
+survives the end of the process at once. It survives a loss of power after the next durable commit, which the heartbeat makes
+once a second.
 
-With many live calls in flight their rows arrive one by one, and a commit costs more than a row. So two groups keep a minimum
+With many live calls in flight, rows arrive one by one, and a commit costs more than a row. Groups therefore keep a minimum
 interval, which grows with the number of calls in flight up to a limit. With none in flight, nothing waits.
 
-A small group that need not reach the disk is written in the event loop: that takes less time than a switch to another thread
-and back. A thread writes large groups, durable groups, and groups that wait for another program. After the disk was slow
-once, it writes all groups for a while.
+The event loop writes small groups that need not reach the disk, which takes less time than switching to another thread and
+back. A thread writes large groups, durable groups, and groups that wait for another program. After a slow write, the thread
+writes all groups for a while.
 
-Its statements are compiled once from the SQLModel classes: their SQL and the order of their values, which then travel as plain
-tuples. That costs a few microseconds a row, where SQLAlchemy's own execution takes ten times as long. Rare changes are made with
-`db.py`.
+Statements are compiled once from the SQLModel classes, and values are passed as plain tuples. A row takes a few microseconds,
+a tenth of the time of SQLAlchemy's own execution. `db.py` makes rare changes.
 """
 
 import asyncio
@@ -38,14 +37,14 @@ from tidepool.storage.file import BUSY_SECONDS, LimitedConnection, explain
 
 CHECKPOINT_ROWS = 20_000
 SMALL = 200
-"""rows that are written in the loop"""
+"""most rows of a group that the event loop writes"""
 HELD_UP = 0.05
-"""seconds: who takes longer in the loop is on a slow disk"""
+"""seconds; a write in the event loop that takes longer means a slow disk"""
 GROUPS_IN_THREAD = 200
-"""that are then written in the thread"""
+"""groups that the thread writes after a slow write"""
 
 DISTANCE, LONGEST = 0.0002, 0.02
-"""seconds between two groups for each call in flight, and at most: little compared with the time a model takes to answer"""
+"""seconds between two groups: for each call in flight, and at most; short compared with the latency of a model"""
 
 _PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")
 
@@ -63,11 +62,11 @@ class Statement:
 
     sql: str
     names: tuple[str, ...]
-    """of its values, in their order: columns, or parameters"""
+    """names of its values in order: columns or parameters"""
     rank: int
-    """within a group lower ranks run first: a row is inserted before it is updated"""
+    """lower ranks run first within a group, so that a row is inserted before it is updated"""
     constants: Mapping[str, Any] = field(default_factory=dict)
-    """values that the statement itself says"""
+    """values that the statement sets itself"""
 
     def row(self, **values: Any) -> Row:
         known = {**self.constants, **values}
@@ -76,13 +75,13 @@ class Statement:
 
 @cache
 def insert_into(table: type[SQLModel], *columns: str, conflict: str = "") -> Statement:
-    """Inserts these columns; `conflict` is IGNORE or REPLACE. Values come in the table's order of columns."""
+    """Compiles an insert of these columns. `conflict` is IGNORE or REPLACE. Values are in the table's order of columns."""
     statement = insert(table).prefix_with(f"OR {conflict}") if conflict else insert(table)
     return compile_statement(statement, rank=0, columns=columns)
 
 
 def update_by(table: type[SQLModel], keys: Sequence[str], columns: Sequence[str], rank: int = 1) -> Statement:
-    """Sets `columns` of the row whose `keys` have these values."""
+    """Compiles an update that sets `columns` of the rows with these `keys`."""
     statement = update(table).values({name: bindparam(f"new_{name}") for name in columns})
     for name in keys:
         statement = statement.where(table_of(table).c[name] == bindparam(f"key_{name}"))
@@ -117,9 +116,9 @@ class _Group:
     rows: dict[Statement, list[Row]] = field(default_factory=dict)
     size: int = 0
     durable: bool = False
-    """its commit syncs the disk, and with it every commit before"""
+    """its commit syncs to disk, together with every commit before"""
     beats: int = 0
-    """rows that only say that somebody lives"""
+    """number of heartbeat rows"""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
 
@@ -127,9 +126,9 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.before_commit: list[Callable[[], None]] = []
-        """called before a group is taken, to put the counters that belong to it"""
+        """called before a group is written, to queue its counters"""
         self.calls_in_flight = 0
-        """live calls that have left, or are about to: their rows arrive at any time"""
+        """live calls that were sent or are about to be sent, whose rows may arrive at any time"""
         self.on_failure: Callable[[FileError], None] = lambda error: None
         self._group = _Group()
         self._writing = _Group()
@@ -137,14 +136,14 @@ class Writer:
         self._failure: FileError | None = None
         self._since_checkpoint = 0
         self._patience = BUSY_SECONDS
-        """seconds for which SQLite waits for another program"""
+        """seconds that SQLite waits for another program"""
         self._groups_in_thread = 0
-        """how many of the next groups the thread writes"""
+        """number of next groups that the thread writes"""
         self._unsynced = False
-        """something was committed, or will be, that a loss of power may take"""
+        """there are commits that a loss of power may undo"""
         self._closing = False
         self._began = 0.0
-        """when the last group was taken"""
+        """when the last group began"""
 
     async def open(self) -> None:
         self._connection = await aiosqlite.connect(
@@ -152,10 +151,10 @@ class Writer:
             timeout=BUSY_SECONDS,
             isolation_level=None,
             factory=self._make_connection,
-            check_same_thread=False,  # one at a time all the same: a group is written when the one before it is
+            check_same_thread=False,  # safe, because groups are written one after another
         )
         try:
-            # A group as large as a million units takes minutes beside a busy loop: no stranger's query holds anybody up here.
+            # A group of a million units takes minutes. This connection runs no queries of an untrusted file, so it needs no limit.
             self._inner.lift_time_limit()
             await self._enter_wal()
             for pragma in _PRAGMAS:
@@ -171,10 +170,10 @@ class Writer:
         return self._inner
 
     async def _enter_wal(self) -> None:
-        """Changing the journal takes the file for itself, and SQLite does not wait for that where two ask at once.
+        """Sets WAL mode. This needs an exclusive lock, for which SQLite does not wait if two processes try at once.
 
-        Its answer is fetched in the connection's own thread: until it is, the file stays taken, and another batch of this
-        process that waits for the file holds up the loop that would fetch it.
+        Fetches the result in the connection's own thread. Until then the file stays locked, and another batch of this process
+        that waits for the file would block the event loop that has to fetch it.
         """
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(lambda error: "locked" in str(error)),
@@ -186,7 +185,7 @@ class Writer:
                 await self._connection.execute_fetchall("PRAGMA journal_mode = WAL")
 
     async def close(self) -> None:
-        """Writes what is queued, then lets go of the file."""
+        """Writes everything queued, then closes the file."""
         try:
             await self.committed()
         finally:
@@ -201,13 +200,13 @@ class Writer:
         self._wake.set()
 
     def beat(self, statement: Statement, row: Row) -> None:
-        """A row by whose commit all before it is safe from a loss of power; while nothing happens, the disk may sleep."""
+        """Queues a heartbeat, whose commit is durable if anything was written. While nothing happens, the disk may sleep."""
         self._group.durable |= self._unsynced or self._group.size > self._group.beats
         self._group.beats += 1
         self.put(statement, row)
 
     def committed(self, *, durable: bool = False) -> asyncio.Future[None]:
-        """Done once all that was put before is committed; durable: also through a loss of power."""
+        """Returns a future that is done when everything queued so far is committed. `durable`: also safe from a loss of power."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._failure:
             waiter.set_exception(self._failure)
@@ -237,7 +236,7 @@ class Writer:
                     waiter.set_result(None)
 
     async def _keep_distance(self) -> None:
-        """A call that waits for this commit is not in flight: if all wait, the group is written at once."""
+        """Waits for the minimum interval. Calls that wait for this commit do not count as in flight, so if all wait, it writes at once."""
         in_flight = self.calls_in_flight - len(self._group.waiters)
         if in_flight > 0 and not self._group.durable:
             wait = self._began + min(DISTANCE * in_flight, LONGEST) - time.monotonic()
@@ -246,12 +245,16 @@ class Writer:
         self._began = time.monotonic()
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        """A loop that ends cancels every task in it, this one too: nobody may go on waiting for it."""
+        """Fails all waiters if the task was cancelled by the end of its event loop."""
         if task.cancelled() and not self._closing:
-            self._fail(FileError(f"Writing to {self.path} was cancelled. Everything committed so far is safe."))
+            self._fail(
+                FileError(
+                    f"Writing to {self.path} was cancelled. Everything committed so far is safe. Resume the batch."
+                )
+            )
 
     def _fail(self, failure: FileError) -> None:
-        """Nothing can be written any more: whoever waits, now or later, is told."""
+        """Reports that nothing can be written any more, to current and later waiters."""
         self._failure = failure
         for waiter in self._writing.waiters + self._group.waiters:
             if not waiter.done():
@@ -271,10 +274,10 @@ class Writer:
         await self._write_in_thread(group)
 
     def _write_in_loop(self, group: _Group) -> bool:
-        """Writes a small group without aiosqlite's thread: the way there and back takes longer than the group.
+        """Writes a small group without aiosqlite's thread, because switching threads takes longer than the group.
 
-        The connection is the one that aiosqlite got from `_make_connection`, and aiosqlite does nothing with it meanwhile.
-        Returns False where another program writes just now: the loop does not wait for it.
+        Uses the connection that aiosqlite got from `_make_connection`, which aiosqlite does not use meanwhile. Returns False
+        if another program is writing, because the event loop must not wait for it.
         """
         began = time.monotonic()
         try:
@@ -298,13 +301,13 @@ class Writer:
         return True
 
     def _wait_for_others(self, seconds: int) -> None:
-        """How long the next group waits for another program that writes; The pragma runs only when this changes."""
+        """Sets how long the next group waits for another program that writes. Runs the pragma only if the value changes."""
         if seconds != self._patience:
             self._inner.execute(f"PRAGMA busy_timeout = {seconds * 1000}")
             self._patience = seconds
 
     async def _write_in_thread(self, group: _Group) -> None:
-        """Writes what is large or durable, or has to wait for another program, in aiosqlite's thread."""
+        """Writes a group that is large, durable, or must wait for another program, in aiosqlite's thread."""
         connection = self._connection
         self._wait_for_others(BUSY_SECONDS)
         if group.durable:

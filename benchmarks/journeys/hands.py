@@ -93,11 +93,11 @@ class Keys(Hand):
         self.stage.press(place[0])
 
     def compose(self, kind: str, name: str) -> None:
-        self.stage.until("Name of the study", "f5 What ✓")
+        self.stage.until("Study name", "f5 Question ✓")
         self.stage.press("shift+tab", *["right"] * KINDS.index(kind))
         self.stage.until(name)
         self.stage.press("f5")
-        self.stage.until("▌ Name of the study")
+        self.stage.until("▌ Study name")
 
     def unfold(self, group: str) -> None:
         self.stage.press("f3")
@@ -142,7 +142,7 @@ class Keys(Hand):
 
     def export(self, target: str) -> None:
         self.stage.press("e")
-        self.stage.until("a folder with results.json")
+        self.stage.until("folder with results.json")
         self.stage.type(target)
         self.stage.until(target)
         self.stage.press("enter")
@@ -160,7 +160,7 @@ class Mouse(Hand):
         self.stage.click(place)
 
     def compose(self, kind: str, name: str) -> None:
-        self.stage.until("Name of the study", "f5 What ✓")
+        self.stage.until("Study name", "f5 Question ✓")
         self.stage.click(kind.replace("_", " ").capitalize(), after="kind ")
         self.stage.until(name)
 
@@ -195,9 +195,9 @@ class Mouse(Hand):
 
     def export(self, target: str) -> None:
         self.stage.click("e Export")
-        self.stage.until("a folder with results.json")
+        self.stage.until("folder with results.json")
         (batch,) = re.findall(r" · ([0-9a-f]{12}) · ", "\n".join(self.stage.screen()))
-        self._replace(batch, target, after="a folder with results.json")
+        self._replace(batch, target, after="folder with results.json")
         self.stage.until(target)
         self.stage.click("Export", after=target)
 

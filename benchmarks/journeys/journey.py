@@ -80,7 +80,7 @@ STUDIES: Mapping[str, Study] = {
             ("Statistics", ("accuracy on held-out problems",)),
             ("Plots", ("fitness by generation",)),
             ("Answers", ("champion",)),
-            ("Family", ("champion",)),
+            ("Family tree", ("champion",)),
         ),
     ),
     "mutation": Study(
@@ -150,7 +150,7 @@ def travel(stage: Stage, hand: Hand, kind: str) -> None:
         hand.fill(typed.label, typed.value)
     stage.until("■", study.planned)
     hand.run()
-    stage.until("Wavefront", "■ completed", study.watched, study.name[:BEGINNING])
+    stage.until("Progress", "■ completed", study.watched, study.name[:BEGINNING])
     hand.go("4 Results")
     stage.until("Overview", "Statistics", study.name[:BEGINNING])
     hand.find(study.counted)

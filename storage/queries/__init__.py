@@ -1,1 +1,1 @@
-"""Reads of a study file, for screens, commands and reports."""
+"""Queries of a study file for screens, commands and reports."""

@@ -1,4 +1,4 @@
-"""What conversations came to: sides of secret games, ratings of simulations, and what a branch is made from."""
+"""Reads the results of conversations: sides of secret games, ratings of simulations, and the data that branches start from."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
 
 def measured_by_unit(connection: sqlite3.Connection, batch_id: str) -> list[tuple[Any, ...]]:
-    """Every value of the batch: (sequence number, participants, participant, measure, value, cluster, block)."""
+    """Returns each value of the batch: (sequence number, participants, participant, measure, value, cluster, block)."""
     rows = connection.execute(
         "SELECT m.unit & ?, u.participants, m.participant, m.measure, m.value, m.cluster, m.block "
         "FROM measures m JOIN unit u ON u.id = m.unit WHERE m.batch_id = ? ORDER BY m.unit",
@@ -22,20 +22,20 @@ def measured_by_unit(connection: sqlite3.Connection, batch_id: str) -> list[tupl
 
 
 class UnitRating(NamedTuple):
-    """What a judge gave an entity of a simulation."""
+    """A judge's rating of a persona of a simulation."""
 
     number: int
     place: int
     """in the speaking order, from 1"""
     entity: str
     rating: float | None
-    """None: no clear one, or no answer"""
+    """None: unclear, or not answered"""
     participants: str
-    """of the simulation, as JSON"""
+    """participants of the simulation, as JSON"""
 
 
 def ratings_by_unit(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, list[UnitRating]]]:
-    """The ratings of every completed simulation that a judge was asked about, by its sequence number."""
+    """Yields the ratings of each completed simulation that a judge rated, by its sequence number."""
     rows = connection.execute(
         "SELECT j.unit_id & ?, j.place, j.entity, j.rating, u.participants FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
@@ -46,21 +46,21 @@ def ratings_by_unit(connection: sqlite3.Connection, batch_number: int) -> Iterat
 
 
 PAGE = 25_000
-"""conversations read at once: between pages nobody holds a snapshot of the file open"""
+"""conversations that are read at once; no snapshot of the file is held between pages"""
 
 
 class SidePage(NamedTuple):
-    """Both sides of conversations, the opener's first; each side's columns as one text, for few sides differ in them."""
+    """Both sides of conversations, the opener first. The columns of a side are one text, because few distinct texts occur."""
 
     units: Sequence[int]
     kinds: Sequence[str]
     """as JSON: game, agent, opponent, opener, revealed, obtained, scenario, uncertain, the judge's verdict, score"""
     scores: Sequence[float | None] | None = None
-    """where the kinds do not tell those of all"""
+    """scores of all sides, if the kinds do not contain all of them"""
 
 
 def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[SidePage]:
-    """All sides. SQLite hands over a page as one row: a row for each side takes as long as all the rest."""
+    """Yields all sides. SQLite returns a page as one row, because a row for each side would double the time."""
     for bounds in _pages(connection, batch_number):
         units, kinds = connection.execute(_PAGE, bounds).fetchone()
         if units is not None:
@@ -70,7 +70,7 @@ def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[Side
 
 
 def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, int]]:
-    """First and last conversation of each."""
+    """Yields the first and last conversation of each page."""
     bounds = unit_range(batch_number)
     first, last = (value_of(connection, _END.format(end), bounds) for end in ("min", "max"))
     while first is not None and first <= last:
@@ -79,7 +79,7 @@ def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[
 
 
 def _scores(connection: sqlite3.Connection, bounds: tuple[int, int]) -> list[float | None]:
-    """As numbers: SQLite's text of one that is not whole may be short of its last digit."""
+    """Returns the scores as numbers, because SQLite's text of a fraction may drop the last digit."""
     cursor = connection.execute(f"SELECT o.score {_SIDES} ORDER BY o.unit_id, o.side", bounds)
     cursor.row_factory = None
     return [score for (score,) in cursor.fetchall()]
@@ -87,7 +87,7 @@ def _scores(connection: sqlite3.Connection, bounds: tuple[int, int]) -> list[flo
 
 _END = "SELECT {}(unit_id) FROM outcome WHERE unit_id BETWEEN ? AND ?"
 _BETWEEN = "\x1e"
-"""what JSON never holds as it is"""
+"""a separator that JSON never contains unescaped"""
 _NO_SCORE = ",null]"
 _WHOLE = "CASE WHEN o.score = CAST(o.score AS INTEGER) THEN CAST(o.score AS INTEGER) END"
 _SIDES = "FROM outcome o WHERE o.unit_id BETWEEN ? AND ?"
@@ -99,7 +99,7 @@ _PAGE = (
 
 
 def outcomes_between(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[tuple[Any, ...]]:
-    """The same of the conversations from one to another that came to their end, by sequence number instead of id."""
+    """Returns the sides of completed conversations from `first` to `last`, with the sequence number instead of the id."""
     return connection.execute(
         f"SELECT o.unit_id & {MOST_UNITS}, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.scenario, "
         "o.uncertain, o.verdict, o.score FROM outcome o JOIN unit u ON u.id = o.unit_id "
@@ -109,7 +109,7 @@ def outcomes_between(connection: sqlite3.Connection, batch_number: int, first: i
 
 
 def failures_by_pair(connection: sqlite3.Connection, batch_id: str) -> list[tuple[str, int]]:
-    """How many conversations failed, by their participants as JSON."""
+    """Returns the number of failed conversations by their participants, as JSON."""
     return connection.execute(
         "SELECT participants, count(*) FROM conversations WHERE batch_id = ? AND status = 'failed' GROUP BY 1",
         (batch_id,),
@@ -117,7 +117,7 @@ def failures_by_pair(connection: sqlite3.Connection, batch_id: str) -> list[tupl
 
 
 def sit_outs(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
-    """How many rounds each agent had no conversation in."""
+    """Returns the number of rounds in which each agent had no conversation."""
     rows = connection.execute(
         "SELECT agent, count(*) FROM sit_outs WHERE batch_id = ? GROUP BY agent ORDER BY agent", (batch_id,)
     )
@@ -125,7 +125,7 @@ def sit_outs(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
 
 
 class TalkRow(NamedTuple):
-    """A unit of the batch that is branched."""
+    """A unit of the batch that a branch starts from."""
 
     number: int
     status: str
@@ -146,7 +146,7 @@ def talk_rows(connection: sqlite3.Connection, batch_number: int) -> list[TalkRow
 
 
 def answers_by_step(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> dict[str, sqlite3.Row]:
-    """What a unit was answered, by step."""
+    """Returns the replies of a unit by step."""
     rows = connection.execute(
         "SELECT step, key, speaker, text, truth, input_tokens, output_tokens, finish_reason, served_model, thought "
         "FROM call WHERE unit_id = ? AND status = 'answered'",
@@ -158,8 +158,8 @@ def answers_by_step(connection: sqlite3.Connection, batch_number: int, sequence_
 def concluded_talks(
     connection: sqlite3.Connection, batch_number: int, before: Mapping[int, int]
 ) -> Iterator[dict[str, Any]]:
-    """The talks of each of these games that came to an end in a round before this one, in order: who met, who gave a secret
-    away, what was said."""
+    """Yields the concluded conversations of each game before the given round, in order: the participants, whether each revealed,
+    and the messages."""
     for game, round in before.items():
         units = connection.execute(
             "SELECT id, round, participants FROM unit WHERE batch_number = ? AND game = ? AND round < ? ORDER BY id",
@@ -188,7 +188,7 @@ def _messages_of(connection: sqlite3.Connection, unit: int) -> list[str]:
 
 
 def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: str) -> Iterator[Any]:
-    """Rows of the batch as a whole, in order."""
+    """Yields the records of the whole batch in order."""
     rows = connection.execute(
         "SELECT content FROM record WHERE unit_id = ? AND name = ? ORDER BY position", (unit_id(batch_number, 0), name)
     )

@@ -1,9 +1,9 @@
-"""What is wrong with the contents of a study file, in words: a value that does not fit its column, JSON that is none, an id
-that is none, a row without its partner.
+"""Finds damage in a study file and describes it: a value that does not fit its column, invalid JSON, an invalid id, a row
+without its counterpart.
 
-Import looks for it before anything is copied. Everything else reads a file as if it were whole, for checks at every place
-would be slower and never complete; only where reading ended in an error that nobody foresaw, the file is looked through, and
-where something is wrong in it the user is told that, instead of a fault of the program's.
+Import checks a file before anything is copied. Other code reads files without checks, because checks everywhere would be
+slower and never complete. If reading ends in an unexpected error, the file is checked, and the error names the damage instead
+of a bug in the program.
 """
 
 import re
@@ -23,19 +23,19 @@ from tidepool.storage.schema import CURRENT
 from tidepool.storage.states import UNIT_BITS, BatchStatus, CallStatus, ProviderBatchPhase, Source, UnitStatus
 
 FIRST = ["batch", "progress", "unit", "prompt", "study"]
-"""tables that are looked through before the others"""
+"""tables that are checked before the others"""
 LOOK_SECONDS = 2.0
 STEPS_BETWEEN_LOOKS = 10_000
 
 _HOLDS = {"INTEGER": ("integer",), "BOOLEAN": ("integer",), "FLOAT": ("real", "integer"), "BLOB": ("blob",)}
-"""declared type → what SQLite calls the values that fit; anything else is text"""
+"""declared type → SQLite's names of the value types that fit; other columns hold text"""
 _JSON = {
     "object": "batch.config unit.details genome.details training_update.details progress.limits control.arguments "
     "library_entity.attributes library_type.definition library_agent.definition",
     "array": "unit.participants genome.parents provider_batch.calls progress.in_flight",
     "anything": "batch.origin study.design outcome.details answer.details code.details record.content finding.content",
 }
-"""columns that hold JSON, by what it must be"""
+"""columns with JSON, by the required JSON type"""
 _JSON_TYPES = {column: kind for kind, columns in _JSON.items() for column in columns.split()}
 _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "batch": {"status": tuple(BatchStatus)},
@@ -43,27 +43,27 @@ _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "call": {"status": tuple(CallStatus), "source": (Source.LIVE, Source.BATCH, Source.CACHE)},
     "provider_batch": {"state": tuple(ProviderBatchPhase)},
 }
-"""columns that hold one of our own words"""
+"""columns with a closed list of values"""
 _COUNTED = ("progress", "wave")
-"""tables of counters: none is ever below zero"""
+"""tables of counters, which are never negative"""
 _LARGEST = 2**53
-"""beyond it a whole number is no count, place or size of anything"""
+"""limit for whole numbers such as counts, places and sizes"""
 _LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")
 
 
 SHAPES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""what Python raises where a value is not of the shape that the code goes by"""
+"""errors that Python raises for a value of an unexpected shape"""
 
 
 def blame(path: Path, error: Exception) -> FileError | None:
-    """What the user is told where reading `path` ended in an error that nobody foresaw; None: the file is not to blame."""
+    """Returns the error to show after an unexpected error while reading `path`; None if the file is not the cause."""
     message_text = damage_in(path)
     if message_text is None and isinstance(error, SHAPES) and path.is_file():
-        # What lies within JSON is too much to check: a stranger may have written anything there.
+        # The contents of JSON are not checked, and an untrusted file may contain anything there.
         message_text = (
-            f"{path} holds something that is not as Tidepool writes it ({type(error).__name__}: {str(error)[:200]}). If somebody sent "
-            "you the file, it was changed or is damaged: ask for another copy. If it is your own, the fault is Tidepool's: run "
-            "the command again with --debug to see where, and please report it."
+            f"{path} contains data that Tidepool cannot read ({type(error).__name__}: {str(error)[:200]}). If you received the "
+            "file from another person, it was changed or is damaged, so ask for another copy. If it is your own file, this is a "
+            "bug in Tidepool. Run the command again with --debug to see where it occurs, and please report it."
         )
     if message_text is None:
         return None
@@ -73,7 +73,7 @@ def blame(path: Path, error: Exception) -> FileError | None:
 
 
 def damage_in(path: Path) -> str | None:
-    """What is wrong with the file and what to do about it, as far as it is seen in time: whoever waits has waited already."""
+    """Returns the first damage in the file and what to do about it. Stops looking after two seconds of CPU time."""
     until = time.thread_time() + LOOK_SECONDS
     try:
         with closing(connect(path, read_only=True)) as connection:
@@ -82,13 +82,13 @@ def damage_in(path: Path) -> str | None:
     except (sqlite3.Error, OSError):
         return None
     return damage and (
-        f"{path} is damaged, or was changed by somebody: {damage}. Ask for another copy of the file, "
-        "or restore one; batches that are whole can be taken out with `tidepool export BATCH --format sqlite`."
+        f"{path} is damaged or was changed: {damage}. Restore a copy of the file, or ask for another one. "
+        "To save undamaged batches, run `tidepool export BATCH --format sqlite`."
     )
 
 
 def find_damage(connection: sqlite3.Connection) -> str | None:
-    """The first thing that is wrong in a file, and where; None: nothing is."""
+    """Returns the first damage in a file and its place; None for an undamaged file."""
     values = (_unfit_values(connection, table, columns) for table, columns in our_columns().items())
     faults = chain(*values, _odd_ids(connection), _without_partner(connection))
     return next(faults, None)
@@ -100,7 +100,7 @@ def _damage(table: str, fault: str, row: int, column: str | None = None) -> str:
 
 @cache
 def our_columns() -> Mapping[str, Mapping[str, tuple[str, bool]]]:
-    """Every table with the declared type of its columns, and whether they may be empty."""
+    """Returns the columns of every table, with their declared type and whether they may be empty."""
     tables = dict.fromkeys((*FIRST, *(one.name for one in CURRENT.statements if one.kind == "table")))
     with closing(sqlite3.connect(":memory:")) as model:
         CURRENT.create(model)
@@ -122,33 +122,33 @@ def _unfit_values(connection: sqlite3.Connection, table: str, columns: Mapping[s
 
 
 def _conditions(table: str, column: str, declared: str, may_be_empty: bool) -> Iterator[tuple[str, str]]:
-    """Conditions in SQL, each with what is wrong where it holds; each may take for granted that those before do not."""
+    """Yields SQL conditions, each with a description of the damage. A condition may assume that the ones before are false."""
     name = f'"{column}"'
     kinds = (*_HOLDS.get(declared, ("text",)), *(("null",) if may_be_empty else ()))
     yield (
         f"typeof({name}) NOT IN {_listed(kinds)}",
-        f"the value is no {declared.lower()}" if declared else "an odd value",
+        f"the value is not of type {declared.lower()}" if declared else "invalid value",
     )
     if column.endswith("_at") or column == "at":
-        yield f"{name} NOT BETWEEN 0 AND {LAST_MOMENT}", "a moment that no calendar has"
+        yield f"{name} NOT BETWEEN 0 AND {LAST_MOMENT}", "invalid time"
     elif declared == "FLOAT":
-        yield f"{name} IN (9e999, -9e999)", "a number without end"
+        yield f"{name} IN (9e999, -9e999)", "not a finite number"
     elif declared == "INTEGER" and column != "seed" and not column.endswith(("id", "number")):
-        yield f"{name} NOT BETWEEN -{_LARGEST} AND {_LARGEST}", "a number beyond all sense"
+        yield f"{name} NOT BETWEEN -{_LARGEST} AND {_LARGEST}", "number out of range"
     if table in _COUNTED and declared in ("INTEGER", "FLOAT"):
-        yield f"{name} < 0", "a count below zero"
+        yield f"{name} < 0", "negative count"
     if kind := _JSON_TYPES.get(f"{table}.{column}"):
-        yield f"{name} IS NOT NULL AND NOT json_valid({name})", "the text is no JSON"
+        yield f"{name} IS NOT NULL AND NOT json_valid({name})", "invalid JSON"
         if kind != "anything":
             fits = (kind, "null") if may_be_empty else (kind,)
-            yield f"json_type({name}) NOT IN {_listed(fits)}", f"the JSON is no {kind}"
+            yield f"json_type({name}) NOT IN {_listed(fits)}", f"the JSON is not an {kind}"
     if column == "config":
         yield (
             f"json_type({name}, '$.batch.metadata') IS NOT 'object'",
-            "the config has no metadata, as every config has",
+            "the config has no metadata",
         )
     if allowed_words := _WORDS.get(table, {}).get(column):
-        yield f"{name} NOT IN {_listed(allowed_words)}", "a word that Tidepool does not use there"
+        yield f"{name} NOT IN {_listed(allowed_words)}", "unknown value"
 
 
 def _listed(words: tuple[str, ...]) -> str:
@@ -171,30 +171,30 @@ def _odd_ids(connection: sqlite3.Connection) -> Iterator[str]:
     for table, query, pattern in _IDS:
         for row, identity in connection.execute(query):
             if not pattern.match(identity):
-                yield _damage(table, f"{identity[:80]!r} is no id of a {table}", row, "id")
+                yield _damage(table, f"{identity[:80]!r} is not a valid id of a {table}", row, "id")
 
 
 _PARTNERS = (
-    ("batch", "the number is none of a batch", f"number NOT BETWEEN 1 AND {MOST_BATCHES - 1}"),
-    ("batch", "the batch has no row of progress", "number NOT IN (SELECT batch_number FROM progress)"),
-    ("unit", "the unit belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)"),
+    ("batch", "invalid batch number", f"number NOT BETWEEN 1 AND {MOST_BATCHES - 1}"),
+    ("batch", "the batch has no progress row", "number NOT IN (SELECT batch_number FROM progress)"),
+    ("unit", "the batch of the unit is missing", "batch_number NOT IN (SELECT number FROM batch)"),
     (
         "unit",
-        "the id of the unit is not that of its batch and place",
+        "the id of the unit does not match its batch and place",
         f"id <> (batch_number << {UNIT_BITS} | sequence_number) OR sequence_number < 0 "
         f"OR sequence_number >= 1 << {UNIT_BITS}",
     ),
-    ("unit", "a participant is no text", "EXISTS (SELECT 1 FROM json_each(participants) WHERE type <> 'text')"),
-    ("progress", "the limits are not those of providers", "json_type(limits, '$.providers') <> 'object'"),
+    ("unit", "a participant is not a text", "EXISTS (SELECT 1 FROM json_each(participants) WHERE type <> 'text')"),
+    ("progress", "invalid provider limits", "json_type(limits, '$.providers') <> 'object'"),
     (
         "finding",
-        "what the study found is no object",
+        "the result of the study is not an object",
         "json_type(content) <> 'object' AND batch_number IN (SELECT number FROM batch WHERE kind IN ('evolution', 'mutation'))",
     ),
-    ("genome", "a parent is no text", "EXISTS (SELECT 1 FROM json_each(parents) WHERE type <> 'text')"),
+    ("genome", "a parent is not a text", "EXISTS (SELECT 1 FROM json_each(parents) WHERE type <> 'text')"),
     (
         "provider_batch",
-        "a call of it is none",
+        "invalid call",
         "EXISTS (SELECT 1 FROM json_each(calls) WHERE type <> 'array' OR json_array_length(value) NOT IN (3, 4))",
     ),
 )
@@ -204,10 +204,12 @@ def _without_partner(connection: sqlite3.Connection) -> Iterator[str]:
     partners = list(_PARTNERS)
     for table, columns in our_columns().items():
         if "batch_number" in columns:
-            partners.append((table, "it belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)"))
+            partners.append(
+                (table, "the batch of the row is missing", "batch_number NOT IN (SELECT number FROM batch)")
+            )
         elif "unit_id" in columns:
             condition = f"unit_id >> {UNIT_BITS} NOT IN (SELECT number FROM batch)"
-            partners.append((table, "it belongs to no batch", condition))
+            partners.append((table, "the batch of the row is missing", condition))
     for table, fault, condition in partners:
         for (row,) in connection.execute(f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"):
             yield _damage(table, fault, row)

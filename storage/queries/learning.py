@@ -1,7 +1,7 @@
-"""What prompt evolution and query mutation wrote: genomes, graded answers, training updates, episodes.
+"""Reads the data of prompt evolution and query mutation: genomes, graded answers, training updates, episodes.
 
-Lists of answers are read as bare numbers, wrong answers first, and what stands behind them for the rows in view. The file may
-be foreign, so everything is checked before it is used.
+A list of answers is read as bare numbers, wrong answers first. Further columns are read only for the visible rows. The file
+may be untrusted, so every value is checked before it is used.
 """
 
 import json
@@ -27,8 +27,8 @@ def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) ->
 
 
 def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
-    """A genome with its parents and the parts of its fitness. One that is in no family, as those of a random search, is
-    known by what its calls were given."""
+    """Returns a genome with its parents and the parts of its fitness. For a genome outside the family tree, such as one of a
+    random search, reads the prompt from its calls."""
     row = connection.execute(
         "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing, details FROM genome "
         "WHERE batch_number = ? AND genome_id = ?",
@@ -50,7 +50,7 @@ def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id:
 
 
 def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: str, most: int = 20) -> list[str]:
-    """Ids that begin so, of all that were bred or asked."""
+    """Returns the ids with this prefix, of all genomes that were bred or evaluated."""
     first, last = unit_range(batch_number)
     rows = connection.execute(
         "SELECT genome_id FROM genome WHERE batch_number = :batch AND substr(genome_id, 1, length(:id)) = :id "
@@ -62,7 +62,7 @@ def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: s
 
 
 def genomes_with_same_prompt(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
-    """The genomes with the same prompt and the same examples, this one first: what came about twice is asked once."""
+    """Returns the genomes with the same prompt and examples, this one first. Equal genomes are evaluated only once."""
     examples = "CASE WHEN json_valid({0}.details) THEN json_extract({0}.details, '$.examples') END"
     rows = connection.execute(
         "SELECT g.genome_id FROM genome o JOIN genome g ON g.batch_number = o.batch_number AND g.prompt = o.prompt "
@@ -74,7 +74,7 @@ def genomes_with_same_prompt(connection: sqlite3.Connection, batch_number: int, 
 
 
 def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
-    """Every genome (id, generation, parents as JSON, operator, prompt, fitness, accuracy, missing), parents first."""
+    """Returns every genome (id, generation, parents as JSON, operator, prompt, fitness, accuracy, missing), parents first."""
     rows = connection.execute(
         "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
         "WHERE batch_number = ? ORDER BY generation, rowid",
@@ -84,7 +84,7 @@ def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[
 
 
 def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int, float | None]:
-    """Genomes, distinct prompts, and the share of their calls that failed, so one that was asked more counts more."""
+    """Returns the number of genomes, the number of distinct prompts, and the share of failed calls over all genomes."""
     calls = "json_extract(details, '$.asked')"
     total, prompts, missing = connection.execute(
         f"SELECT count(*), count(DISTINCT prompt), sum(missing * {calls}) / sum({calls}) FROM genome "
@@ -95,30 +95,30 @@ def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[in
 
 
 SPLITS = ("judge", "search")
-"""parts of the problems, in the order in which they are told"""
+"""splits of the problems, in display order"""
 GRADES = ("wrong", "unclear", "missing", "right")
-"""likewise: unclear is a reply without a readable answer, missing one whose call or mark failed"""
+"""grades in display order; `unclear` is a reply without a readable answer, `missing` means that the call or the grading failed"""
 
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
     a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong'
     ELSE iif(a.details LIKE '{"unclear"%', 'unclear', 'missing') END AS grade
     FROM answer a WHERE a.unit_id BETWEEN :first AND :last"""
 _IN_ORDER = _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN")
-"""The rows of a batch lie together: reading them in their order takes a third of looking them up by the index."""
+"""The rows of a batch are adjacent. Reading them in order takes a third of the time of index lookups."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFilter:
-    """Which answers are wanted; what is not said does not matter."""
+    """Selects answers. Fields that are not set do not filter."""
 
     words: str = ""
-    """in the reply or in the question"""
+    """words in the reply or in the question"""
     grade: str | None = None
     genomes: tuple[str, ...] = ()
     problem: int | None = None
     split: str | None = None
     conversation: int | None = None
-    """the unit it is a part of, by its sequence number"""
+    """the sequence number of its unit"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +149,20 @@ class Answer:
     reply: str | None
     """None: the call failed"""
     error: str | None
-    """why it did"""
+    """why the call failed"""
     extracted: str | None
     grade: str
     score: float | None
     finish_reason: str | None
     judgement: str | None = None
-    """what a judge said of it"""
+    """a judge's reply"""
     metrics: dict[str, Any] = field(default_factory=dict)
-    """what else a scorer measured, and why a reply has no mark"""
+    """further metrics of a scorer, and why a reply has no grade"""
 
 
 def matching_answers(connection: sqlite3.Connection, batch_number: int, filter_by: AnswerFilter) -> "array[int]":
-    """Their numbers: the wrong ones first, of them the worst; then by split and problem. Sorting by one number takes half as
-    long as by four."""
+    """Returns the row ids of the matching answers: wrong ones first, worst first, then by split and problem. Sorts by one
+    combined number, which takes half the time of sorting by four."""
     values = _range(connection, batch_number, filter_by.conversation)
     conditions = _conditions(filter_by, values)
     rows = connection.execute(
@@ -186,7 +186,7 @@ def answer_heads(connection: sqlite3.Connection, batch_number: int, numbers: Seq
 
 
 def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> list[Answer]:
-    """In the order of their numbers."""
+    """Returns the answers in the order of `numbers`."""
     rows = _numbered(
         connection,
         batch_number,
@@ -260,7 +260,7 @@ def training_updates(connection: sqlite3.Connection, batch_number: int) -> list[
 
 
 QUERY_SPLITS = {"training": "training query", "heldout": "held-out query"}
-"""the phases of a study: what an episode's query was for"""
+"""the split of an episode's query → its description"""
 LONGEST_EPISODE = 10_000
 
 
@@ -270,16 +270,16 @@ class EpisodeStep:
     """from 1"""
     operator: str
     query: str | None
-    """as it was; None where that is not known (yet)"""
+    """the query before the step; None if it is not known (yet)"""
     rewritten: str | None
-    """as the target was asked; the same where nothing was rewritten"""
+    """the query that was sent to the target; the same if nothing was rewritten"""
     fell_back: bool
     reply: str | None
     model: str | None
-    """the target's"""
+    """the target model"""
     reward: float | None
     ended: bool
-    """its episode told what came of it"""
+    """the episode has recorded its result"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class EpisodeHead:
     error: str | None
     split: str
     reward: float | None
-    """the mean over its answered steps"""
+    """mean reward of its answered steps"""
     query: str
 
 
@@ -316,7 +316,7 @@ def players(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 
 
 def of_split(connection: sqlite3.Connection, batch_number: int, split: str) -> set[int]:
-    """The numbers of the episodes whose query was for this."""
+    """Returns the numbers of the episodes of this split."""
     rows = connection.execute(
         "SELECT sequence_number FROM unit WHERE id BETWEEN ? AND ? AND json_extract(details, '$.phase') = ?",
         (*unit_range(batch_number, 1), split),
@@ -329,7 +329,7 @@ def split_of(details: Mapping[str, Any]) -> str:
 
 
 def episode_steps(details: Mapping[str, Any], messages: Sequence[StoredMessage]) -> Iterator[EpisodeStep]:
-    """Of an episode under way, what was said so far."""
+    """Yields the steps of an episode. For a running episode, yields the steps so far."""
     messages_by_turn = {message.turn: message for message in messages}
     recorded = _recorded_steps(details) or [{} for _ in range((max(messages_by_turn, default=0) + 1) // 2)]
     since = int(_number(details.get("since")) or 0)

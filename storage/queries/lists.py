@@ -1,6 +1,6 @@
-"""What lists and transcripts show: batches, studies with their cells, conversations, the log.
+"""Queries for lists and transcripts: batches, studies with their cells, conversations, the log.
 
-Short queries in autocommit, each bounded in what it returns.
+All are short queries in autocommit with bounded results.
 """
 
 import json
@@ -41,7 +41,7 @@ class Transcript:
     outcomes: list[dict[str, object]]
     judgements: list[dict[str, object]]
     details: dict[str, Any]
-    """what the study kept of it"""
+    """further data of the unit"""
 
 
 def transcript(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
@@ -68,12 +68,12 @@ def transcript(connection: sqlite3.Connection, batch_number: int, sequence_numbe
 
 MOST_MESSAGES = 10_000
 LONGEST_MESSAGE = 200_000
-"""a transcript is read by a person; an export holds all of it"""
+"""characters of a message on the screen; an export contains all of it"""
 
 
 def _shown(stored: StoredMessage) -> StoredMessage:
     if not isinstance(stored.content, str):
-        raise TypeError("a message is no text")
+        raise TypeError("a message is not a text")
     if len(stored.content) <= LONGEST_MESSAGE and len(stored.speaker or "") <= LONGEST_NAME:
         return stored
     content, more = stored.content[:LONGEST_MESSAGE], len(stored.content) - LONGEST_MESSAGE
@@ -90,8 +90,8 @@ _SUMMED = (
 
 
 def with_studies(connection: sqlite3.Connection, lines: Sequence[BatchLine]) -> list[BatchLine]:
-    """The lines as they come, each study's before its cells, which follow in the order in which they were made. What says that
-    it belongs to a study which is not there, as no file of ours does, stands by itself."""
+    """Adds a line for each study before its cells, which follow in the order in which they were created. A batch of a missing
+    study, which only occurs in changed files, is listed by itself."""
     if not any(line.study_id for line in lines):
         return list(lines)
     rows = connection.execute(f"SELECT id, substr(name, 1, {LONGEST_NAME}) FROM study").fetchall()
@@ -113,13 +113,13 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[BatchLine]) -> 
 
 
 def cell_name(name: str, study: str, width: int) -> str:
-    """What of a cell's name is its own; where there is little room, without its models' providers."""
+    """Returns a cell's name without the study's name. Removes the providers of models if it is wider than `width`."""
     own = name.removeprefix(f"{study} · ")
     return own if len(own) <= width else _PROVIDER.sub("", own).replace(" · replicate ", " · ")
 
 
 def study_line(cells: Sequence[BatchLine], study_id: str, name: str) -> BatchLine:
-    """What its cells come to together. Its number is that of its first batch, below zero: so it meets no batch's."""
+    """Sums the cells of a study. Its number is the negative number of its first batch, so it differs from every batch's."""
     running = next((cell for cell in cells if cell.running), cells[-1])
     ends = [cell.finished_at for cell in cells]
     costs = [cell.cost_usd for cell in cells]
@@ -147,7 +147,7 @@ def study_line(cells: Sequence[BatchLine], study_id: str, name: str) -> BatchLin
 
 
 def read_batch_or_study(connection: sqlite3.Connection, path: Path, number: int) -> BatchLine | None:
-    """A batch; or, by a number below zero, the study whose first batch has it."""
+    """Returns a batch, or for a negative number the study with this first batch."""
     if number >= 0:
         return read_batch(connection, path, number)
     cells = study_cells(connection, number)
@@ -170,7 +170,7 @@ def study_number(connection: sqlite3.Connection, study_id: str) -> int | None:
 
 
 def cell_lines(cells: list[StoredCell], first: int, last: int) -> list[UnitLine]:
-    """The cells of a study as rows, from 1."""
+    """Returns the cells of a study as rows, numbered from 1."""
     return [
         UnitLine(place, _labels(cell), str(cell.batch["status"]), cell.batch["reason"], None, cell.replicate)
         for place, cell in enumerate(cells, 1)
@@ -183,7 +183,7 @@ def _labels(cell: StoredCell) -> tuple[str, ...]:
 
 
 def cell_waves(connection: sqlite3.Connection, cells: list[StoredCell], first: int, last: int) -> list[WaveCell]:
-    """Of each cell in view how far its waves are: done where every unit's call is answered, else under way."""
+    """Returns the state of each wave of the visible cells: done if every unit's call is answered, else running."""
     wave_cells: list[WaveCell] = []
     for place, cell in enumerate(cells, 1):
         if not first <= place <= last:
@@ -207,7 +207,7 @@ class ConversationHead:
     status: str
     error: str | None
     revealed: tuple[str, ...]
-    """the agents that gave their secret away"""
+    """the agents that revealed their secret"""
 
 
 def talk_heads(
@@ -232,7 +232,7 @@ def talk_heads(
 
 
 def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
-    """Who takes part, by the batch's own config."""
+    """Returns the names of the participants from the batch's config."""
     config = json.loads(value_of(connection, "SELECT config FROM batch WHERE number = ?", (batch_number,)) or "{}")
     sections = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
     people = [person for records in sections if isinstance(records, list) for person in records]
@@ -240,7 +240,7 @@ def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 
 
 def readable(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
-    """The transcript; of a unit that is no talk, such as a genome's evaluation, its prompt and what was answered."""
+    """Returns the transcript. For a unit without messages, such as a genome's evaluation, returns its prompt and replies."""
     unit = transcript(connection, batch_number, sequence_number)
     if unit is None or unit.messages:
         return unit

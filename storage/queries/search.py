@@ -1,7 +1,7 @@
-"""Search over what was said, and lists of units that pass a filter.
+"""Searches messages, and lists the units that match a filter.
 
-Messages are looked through as they lie in the ledger, page by page in the order in which they were said: a page of frequent
-words comes at once, and a hundred thousand conversations are read through in a second or two.
+Messages are scanned in the order of the ledger, page by page. A page of frequent words returns at once, and scanning a hundred
+thousand conversations takes a second or two.
 """
 
 import re
@@ -17,12 +17,12 @@ PAGE = 100
 AROUND = 16
 """characters shown before a hit"""
 MOST_WORDS, LONGEST_WORD = 50, 500
-"""looked for at once: SQLite refuses conditions without end"""
+"""limits of one search, because SQLite limits the size of conditions"""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which conversations, or which messages, are wanted."""
+    """Selects conversations or messages."""
 
     words: str = ""
     show: str = "all"
@@ -33,7 +33,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message that has all the words."""
+    """A message that contains all the words."""
 
     call_id: int
     sequence_number: int
@@ -47,14 +47,14 @@ _TERM = re.compile(r'"([^"]+)"?|(\S+)')
 
 
 def search_words(text: str) -> list[str]:
-    """What is looked for: words or parts of them, and phrases in double quotes."""
+    """Splits a search text into words or parts of words, and phrases in double quotes."""
     found = (phrase or word.strip('"*') for phrase, word in _TERM.findall(text))
     return [word[:LONGEST_WORD] for word in found if re.search(r"\w", word)][:MOST_WORDS]
 
 
 def containing(column: str, words: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """SQL that keeps the texts in which every word occurs, and its values. SQLite folds the case of ASCII letters only, so of
-    other words the usual spellings are looked for."""
+    """Returns SQL that selects texts with all the words, and its values. SQLite ignores the case of ASCII letters only, so other
+    words are searched in their usual spellings."""
     values: dict[str, str] = {}
     conditions = []
     for place, word in enumerate(words):
@@ -69,13 +69,13 @@ def containing(column: str, words: Sequence[str]) -> tuple[str, dict[str, str]]:
 def find(
     connection: sqlite3.Connection, batch_number: int, filter_by: Filter, after: int = 0, most: int = PAGE
 ) -> list[Hit]:
-    """The next hits after call `after`, in the order in which they were said."""
+    """Returns the next hits after call `after`, in the order of the calls."""
     if not (words := search_words(filter_by.words)):
         return []
     first, last = unit_range(batch_number)
     conditions, values = _unit_conditions(filter_by, "c.unit_id", of_messages=True)
     worded, patterns = containing("c.text", words)
-    # The plus keeps SQLite from sorting: calls are read in the order of their ids, from the first to the last of the batch.
+    # The plus keeps SQLite from sorting, so that it reads the calls of the batch in the order of their ids.
     rows = connection.execute(
         "SELECT c.id, c.unit_id, c.turn, c.wave, c.speaker, c.text FROM call c WHERE c.id > :after AND c.id BETWEEN "
         "(SELECT min(id) FROM call WHERE unit_id BETWEEN :first AND :last) AND "
@@ -88,15 +88,14 @@ def find(
 
 
 def excerpt(text: str, words: Sequence[str], around: int = AROUND, length: int = 400) -> str:
-    """The part of a text around the first of the words."""
+    """Returns the part of a text around the first match."""
     places = [found.start() for word in words if (found := re.search(re.escape(word), text, re.IGNORECASE))]
     start = max(0, min(places, default=0) - around)
     return ("…" if start else "") + text[start : start + length]
 
 
 def matching_units(connection: sqlite3.Connection, batch_number: int, filter_by: Filter) -> "array[int]":
-    """The sequence numbers of the units that pass the filter (its words apart), as plain numbers: a hundred
-    thousand of them are 400 kB."""
+    """Returns the sequence numbers of the units that match the filter, ignoring its words. A hundred thousand take 400 kB."""
     first, last = unit_range(batch_number, 1)
     conditions, values = _unit_conditions(filter_by, "u.id")
     rows = connection.execute(
@@ -107,7 +106,7 @@ def matching_units(connection: sqlite3.Connection, batch_number: int, filter_by:
 
 
 def _unit_conditions(filter_by: Filter, column: str, *, of_messages: bool = False) -> tuple[str, dict[str, Any]]:
-    """SQL that keeps the wanted units, and its values; `of_messages`: the rows are messages, so the wave is theirs."""
+    """Returns SQL that selects units, and its values. With `of_messages`, the rows are messages and the wave filter applies to them."""
     conditions: list[str] = []
     wave = f" AND {'turn' if filter_by.show in ('revealed', 'kept') else 'wave'} = :wave" if filter_by.wave else ""
     if filter_by.show == "revealed":

@@ -1,6 +1,6 @@
-"""What a summary is made of, beside the progress row: findings, waves, failures, money, models and prompts.
+"""Reads what a summary needs besides the progress row: results, waves, failures, costs, models and prompts.
 
-Columns that stand behind the replies are not touched, so that a file of gigabytes is not read for it.
+These queries do not read columns that follow the replies, so that a file of gigabytes is not read completely.
 """
 
 import json
@@ -17,13 +17,13 @@ from tidepool.storage.states import IN_FLIGHT, OPEN_PHASES_SQL, STUDY_BATCHES_SQ
 
 
 def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any | None:
-    """None where the study has not found it yet."""
+    """Returns a stored result by name; None if the study has not computed it yet."""
     query = "SELECT content FROM finding WHERE batch_number = ? AND name = ?"
     return json.loads(value_of(connection, query, (batch_number, name)) or "null")
 
 
 def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    """All of them by name, in the order of their names."""
+    """Returns all stored results by name, sorted."""
     rows = connection.execute(
         "SELECT name, content FROM finding WHERE batch_number = ? ORDER BY name", (batch_number,)
     ).fetchall()
@@ -33,23 +33,23 @@ def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any
 MOST_WAVES = 20_000
 MOST_MODELS = 200
 LONGEST_MODEL = 1_000
-"""characters of a model or a speaker"""
+"""characters of the name of a model or a speaker"""
 LONGEST_WORDS = 2_000
 MOST_REASONS = 1_000
 LONGEST_REASON = 300
-"""characters of an error that tell it from others"""
+"""characters by which errors are distinguished"""
 _VARIABLE = re.compile(r"(?<!answered )\b[A-Za-z_-]{0,40}\d[\w.,:-]{0,80}")
-"""numbers and ids in an error, but not the status of an answer"""
+"""numbers and ids in an error, except an HTTP status"""
 
 
 def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.Row]:
-    """The first of them: no study of ours has more, and a file of a stranger's may have millions."""
+    """Returns the first waves. No study has more than the limit, but an untrusted file may have millions."""
     query = "SELECT * FROM wave WHERE batch_number = ? ORDER BY wave LIMIT ?"
     return connection.execute(query, (batch_number, MOST_WAVES)).fetchall()
 
 
 def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) -> list[dict[str, Any]]:
-    """Why calls were lost and units failed, the most frequent reason first, and where the first of each is to be read."""
+    """Returns the reasons of failed calls and units, the most frequent first, each with its first unit."""
     if not value_of(connection, "SELECT failed + units_failed FROM progress WHERE batch_number = ?", (batch_number,)):
         return []
     bounds = unit_range(batch_number)
@@ -66,7 +66,7 @@ def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) ->
 
 
 def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dict[str, Any]]:
-    """Sums calls and units by reason: messages that differ only in numbers and ids are one. The first of them is shown."""
+    """Sums calls and units by reason. Messages that differ only in numbers and ids count as one, and the first is shown."""
     reasons: dict[str, dict[str, Any]] = {}
     for failure in failures:
         name = _VARIABLE.sub("#", (failure["error"] or "")[:LONGEST_REASON])
@@ -77,7 +77,7 @@ def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dic
 
 
 def model_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    """How many calls each model had; and which models the providers say have answered for it."""
+    """Returns the number of calls of each model, and the models that answered, as reported by the providers."""
     rows = connection.execute(
         f"SELECT substr(model, 1, {LONGEST_WORDS}) AS model, substr(served_model, 1, {LONGEST_WORDS}) AS served, "
         f"count(*) AS replies FROM call WHERE unit_id BETWEEN ? AND ? AND {WAS_SENT} "
@@ -96,18 +96,18 @@ def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> b
 
 
 def answers_bought_live(connection: sqlite3.Connection, batch_number: int) -> int:
-    """Counted one by one: no running counter tells them apart."""
+    """Counts the live replies in the ledger, because no running counter exists for them."""
     query = "SELECT count(*) FROM call WHERE unit_id BETWEEN ? AND ? AND source = 'live' AND status = 'answered'"
     return int(value_of(connection, query, unit_range(batch_number)))
 
 
 def conversations_of(connection: sqlite3.Connection, batch_id: str) -> int:
-    """How many there are, ended or not."""
+    """Returns the number of conversations, ended or not."""
     return int(value_of(connection, "SELECT count(*) FROM conversations WHERE batch_id = ?", (batch_id,)))
 
 
 def moments_of(connection: sqlite3.Connection, batch_id: str) -> dict[str, str | None]:
-    """When it was made, and when it last ended, as the views write it."""
+    """Returns when the batch was created and when it last ended, in the format of the views."""
     query = "SELECT created_at, finished_at FROM batches WHERE id = ?"
     return dict(connection.execute(query, (batch_id,)).fetchone() or {"created_at": None, "finished_at": None})
 
@@ -116,11 +116,11 @@ def moments_of(connection: sqlite3.Connection, batch_id: str) -> dict[str, str |
 class Money:
     spent: float = 0.0
     reserved: float = 0.0
-    """what open provider batches may still cost: their reservation outlives the process that made it"""
+    """what open provider batches may still cost; the reservation outlives the process that made it"""
 
 
 def money_by_provider(connection: sqlite3.Connection, batch_numbers: Iterable[int]) -> dict[str, Money]:
-    """Of several batches together."""
+    """Sums the costs of several batches by provider."""
     totals: dict[str, Money] = {}
     for number in batch_numbers:
         for provider, money in _money_of(connection, number).items():
@@ -161,7 +161,7 @@ _CALLS = (
     "(SELECT value AS number FROM json_each(?)) b CROSS JOIN call "
     f"ON unit_id BETWEEN b.number << {UNIT_BITS} AND (b.number + 1 << {UNIT_BITS}) - 1"
 )
-"""the calls of these batches: each a range of the index, whatever lies between them"""
+"""the calls of these batches, each as one range of the index"""
 
 
 class ModelCalls(NamedTuple):
@@ -174,16 +174,16 @@ class UsedPrompt(NamedTuple):
     text: str
     calls: int
     models: Mapping[str, int]
-    """calls by model, the most asked first"""
+    """calls by model, the most used first"""
     speaker: str | None
-    """one who spoke by it"""
+    """one speaker with this prompt"""
     speakers: int
     batches: frozenset[int]
-    """numbers of those in which it was used"""
+    """numbers of the batches that used it"""
 
 
 def models_used(connection: sqlite3.Connection, numbers: Sequence[int], *, branch: bool = False) -> list[ModelCalls]:
-    """The most asked first. Of a branch those are left out that nobody was asked for, which takes reading it whole."""
+    """Returns the models by number of calls. For a branch, skips calls that were not sent, which requires reading all its calls."""
     rows = connection.execute(
         f"SELECT substr(model, 1, {LONGEST_MODEL}), count(*) AS calls, sum(status = 'failed') FROM {_CALLS} "
         f"{f'WHERE {WAS_SENT} ' if branch else ''}GROUP BY 1 ORDER BY calls DESC, 1 LIMIT ?",
@@ -193,7 +193,7 @@ def models_used(connection: sqlite3.Connection, numbers: Sequence[int], *, branc
 
 
 def transports_used(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[str]:
-    """How calls were sent: live, batch, or both (live+batch)."""
+    """Returns how calls were sent: live, batch, or both (live+batch)."""
     query = "SELECT DISTINCT transport FROM wave WHERE batch_number IN (SELECT value FROM json_each(?)) LIMIT ?"
     return [str(row[0] or "") for row in connection.execute(query, (json.dumps(numbers), MOST_MODELS))]
 
@@ -203,7 +203,7 @@ def distinct_prompts(connection: sqlite3.Connection, numbers: Sequence[int]) -> 
 
 
 def prompts_used(connection: sqlite3.Connection, numbers: Sequence[int], most: int) -> list[UsedPrompt]:
-    """The most used first, then as they were first used."""
+    """Returns the prompts by number of calls, then by first use."""
     rows = connection.execute(
         "SELECT u.prompt, p.text, u.calls, u.speaker, u.speakers, u.numbers FROM ("
         f"SELECT prompt, count(*) AS calls, min(substr(speaker, 1, {LONGEST_MODEL})) AS speaker, "
@@ -213,7 +213,7 @@ def prompts_used(connection: sqlite3.Connection, numbers: Sequence[int], most: i
         (json.dumps(numbers), most),
     ).fetchall()
     models: dict[Any, dict[str, int]] = {row[0]: {} for row in rows}
-    # Cells of a study may give one prompt to several models.
+    # Cells of a study may send one prompt to several models.
     for prompt, model, calls in connection.execute(
         f"SELECT prompt, substr(model, 1, {LONGEST_MODEL}) AS name, count(*) AS calls FROM {_CALLS} "
         f"WHERE prompt IN ({', '.join('?' * len(models))}) GROUP BY prompt, name ORDER BY calls DESC, name LIMIT ?",

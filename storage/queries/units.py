@@ -1,4 +1,4 @@
-"""Units with what was said and measured in them, page by page."""
+"""Reads units with their messages and ratings, page by page."""
 
 import json
 import math
@@ -16,19 +16,19 @@ from tidepool.storage.states import MOST_UNITS, sequence_number_of, unit_id, uni
 
 Record = TypeVar("Record")
 LAST_MOMENT = 253_402_300_799
-"""the end of the year 9999: no calendar goes on"""
+"""the end of the year 9999, the last date that Python can represent"""
 
 
 def whole(record: Record) -> Record:
-    """The dataclass as it is; raises where a value is not of its field's type, or a number that nobody can show."""
+    """Returns the dataclass unchanged. Raises if a value does not have its field's type, or is a number that cannot be shown."""
     for name, kinds, moment in _fields(cast(Any, type(record))):
         value: Any = getattr(record, name)
         if not isinstance(value, kinds):
-            raise TypeError(f"{name} is no {kinds[0].__name__}")
+            raise TypeError(f"{name} is not of type {kinds[0].__name__}")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{name} is a number without end")
+            raise ValueError(f"{name} is not a finite number")
         if moment and isinstance(value, float | int) and not 0 <= value <= LAST_MOMENT:
-            raise ValueError(f"{name} is a moment that no calendar has")
+            raise ValueError(f"{name} is not a valid time")
     return record
 
 
@@ -78,25 +78,25 @@ class StoredUnit:
     details: dict[str, Any]
     messages: list[StoredMessage]
     ratings: list[tuple[str, float | None]]
-    """a judge's, by entity"""
+    """a judge's ratings by persona"""
 
 
 class SpokenPage(NamedTuple):
-    """Units that follow one another, with no more of them than their statistics need."""
+    """A page of consecutive units, with only the columns that statistics need."""
 
     units: Sequence[int]
-    """their ids, rising"""
+    """their ids, ascending"""
     statuses: Sequence[str]
     kinds: Sequence[str]
     casts: Sequence[list[str]]
     messages: tuple[Sequence[int], Sequence[str], Sequence[bytes]]
-    """units, speakers and words (in UTF-8) of messages, in no order"""
+    """units, speakers and texts (in UTF-8) of the messages, in no particular order"""
     ratings: Sequence[tuple[int, str, float | None]]
-    """unit, entity and what a judge gave"""
+    """unit, persona and rating by a judge"""
 
 
 def units_in_pages(connection: sqlite3.Connection, batch_number: int, size: int = PAGE) -> Iterator[StoredUnit]:
-    """All units in the order of their sequence numbers."""
+    """Yields all units in the order of their sequence numbers."""
     first = 1
     while page := units_from(connection, batch_number, first, size):
         yield from page
@@ -109,13 +109,13 @@ def unit_of(connection: sqlite3.Connection, batch_number: int, sequence_number: 
 
 
 def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
-    """The highest sequence number there is; 0 where the batch has no unit yet."""
+    """Returns the highest sequence number; 0 if the batch has no unit yet."""
     last = value_of(connection, "SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?", unit_range(batch_number, 1))
     return sequence_number_of(last or 0)
 
 
 def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenPage]:
-    """All units, page by page: what a page holds is gone when the next is read."""
+    """Yields all units page by page, so that only one page is in memory."""
     low, high = unit_range(batch_number, 1)
     while rows := _plain(connection.execute(_UNITS, (low, high, SPOKEN_PAGE))):
         units, statuses, kinds, participants = zip(*rows, strict=True)
@@ -130,7 +130,7 @@ def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterat
 
 
 def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
-    """As tuples: of so many rows anything else takes longer than reading them."""
+    """Fetches plain tuples, because building other rows takes longer than reading them."""
     cursor.row_factory = None
     return cursor.fetchall()
 
@@ -148,7 +148,7 @@ _RATINGS = "SELECT unit_id, entity, rating FROM judgement WHERE unit_id BETWEEN 
 def units_from(
     connection: sqlite3.Connection, batch_number: int, first: int, size: int, last: int = MOST_UNITS
 ) -> list[StoredUnit]:
-    """At most so many of those whose numbers lie between `first` and `last`."""
+    """Returns at most `size` units with numbers from `first` to `last`."""
     rows = connection.execute(
         "SELECT * FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
         (unit_id(batch_number, first), unit_id(batch_number, min(last, MOST_UNITS)), size),
@@ -173,7 +173,7 @@ def _unit(row: sqlite3.Row, messages: list[StoredMessage], ratings: list[tuple[s
 
 
 def _read(text: object, kind: type[T]) -> T:
-    """The JSON of a column, or an empty one where it holds none."""
+    """Parses the JSON of a column. Returns an empty value if it is invalid."""
     try:
         content = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -182,7 +182,7 @@ def _read(text: object, kind: type[T]) -> T:
 
 
 def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[StoredMessage]]:
-    """Whole replies, and the parts of replies that hold several messages or a thought; in order of speaking."""
+    """Returns the messages of each unit in speaking order: whole replies, or the parts of a reply."""
     messages: dict[int, list[StoredMessage]] = defaultdict(list)
     for unit, turn, speaker, content, thought, source, model in connection.execute(
         f"SELECT c.unit_id, coalesce(l.turn, c.turn), coalesce(l.speaker, c.speaker), {_CONTENT}, "
@@ -208,12 +208,12 @@ def _ratings(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[in
 
 
 SHADOWED = {"unit": "id", "call": "unit_id", "line": "unit_id", "outcome": "unit_id", "judgement": "unit_id"}
-"""tables with rows by unit that conversation kinds read, and the column that names the unit"""
+"""tables by unit that conversation kinds read, and their column with the unit"""
 
 
 @contextmanager
 def only_first_units(connection: sqlite3.Connection, batch_number: int, most: int) -> Iterator[bool]:
-    """Within, queries on these tables see no unit of the batch behind its first `most` completed ones. Tells whether any is cut off."""
+    """Hides the units of the batch after its first `most` completed ones from queries of these tables. Yields whether any is hidden."""
     last = value_of(
         connection,
         "SELECT id FROM unit WHERE batch_number = ? AND status = 'completed' AND sequence_number > 0 ORDER BY id LIMIT 1 OFFSET ?",
@@ -222,7 +222,7 @@ def only_first_units(connection: sqlite3.Connection, batch_number: int, most: in
     if last is None:
         yield False
         return
-    connection.execute("PRAGMA query_only = OFF")  # temporary views are in no file
+    connection.execute("PRAGMA query_only = OFF")  # temporary views are not written to the file
     for table, column in SHADOWED.items():
         connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {column} <= {int(last)}")
     connection.execute("PRAGMA query_only = ON")

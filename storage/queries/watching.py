@@ -1,7 +1,7 @@
-"""What a screen reads of a running batch several times a second: counters, and the rows in view.
+"""Queries that a screen runs several times a second for a running batch: counters, and the visible rows.
 
-Every query here is bounded by what fits on a screen, not by the size of the batch, so watching a hundred thousand
-conversations costs as much as watching ten. All run in autocommit.
+The cost of every query depends on the size of the screen, not of the batch. Watching a hundred thousand conversations costs
+as much as watching ten. All queries run in autocommit.
 """
 
 import json
@@ -27,7 +27,7 @@ class BatchLine:
     name: str
     description: str
     status: str
-    """as shown: a batch whose process died is interrupted"""
+    """as shown, so `interrupted` for a batch whose process died"""
     paused: bool
     reason: str | None
     seed: int
@@ -53,21 +53,21 @@ class BatchLine:
     peak_concurrency: int
     heartbeat: int
     in_flight: str
-    """JSON: some of the calls under way as [sequence number, wave]"""
+    """JSON: some of the calls in flight, as [sequence number, wave]"""
     limits: str
-    """JSON: what rules the calls"""
+    """JSON: the current limits"""
     study_id: str | None = None
-    """the study of several batches that it is a part of"""
+    """the study that the batch is a cell of"""
     cells: int = 0
-    """of a study: how many batches it has"""
+    """number of batches of a study"""
     origin: str | None = None
-    """of a branch, as JSON: `batch_id`, and `at` which message it was taken"""
+    """source of a branch, as JSON: `batch_id`, and the message `at` which it starts"""
     headline: str | None = None
-    """JSON: what it came to, since it ended"""
+    """JSON: the main result of an ended batch"""
 
     @property
     def branched_off(self) -> dict[str, str] | None:
-        """Where a branch was taken; None: it is no branch, or its file was changed."""
+        """The source of a branch; None for other batches and in damaged files."""
         try:
             origin = json.loads(self.origin or "null")
         except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ class BatchLine:
 
     @property
     def free(self) -> bool:
-        """All that was and will be asked is simulated, at no price."""
+        """Whether all calls are simulated and cost nothing."""
         return self.simulated and not self.partly_simulated and not self.spent_usd
 
     @property
@@ -98,7 +98,7 @@ class BatchLine:
 
 
 def _flights(text: str) -> str:
-    """As it is, where it is pairs of numbers; of a file that somebody changed, nothing."""
+    """Returns the JSON if it is a list of pairs of numbers, else an empty list, since the file may be untrusted."""
     content = json.loads(text)
     pairs = isinstance(content, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, int) for one in pair) for pair in content
@@ -107,7 +107,7 @@ def _flights(text: str) -> str:
 
 
 def _rules(text: str) -> str:
-    """As it is, where every provider has numbers; of a file that somebody changed, nothing."""
+    """Returns the JSON if all limits are numbers, else an empty object, since the file may be untrusted."""
     content = json.loads(text)
     providers = content.get("providers", {}) if isinstance(content, dict) else None
     shaped = isinstance(providers, dict) and all(
@@ -122,7 +122,7 @@ _REST = {"why", "since", "until", "down"}
 
 
 def resting_in(limits: str) -> dict[str, Any]:
-    """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
+    """Returns the providers to which no calls are sent at the moment, with the reason, the start and the end by the wall clock."""
     rests = {name: provider.get("resting") for name, provider in json.loads(limits).get("providers", {}).items()}
     return {
         name: rest
@@ -134,12 +134,12 @@ def resting_in(limits: str) -> dict[str, Any]:
 
 
 def uses_real_provider(limits: str) -> bool:
-    """Whether calls may go to any provider but the simulated one."""
+    """Whether calls may go to a real provider."""
     return any(name != "simulated" for name in providers_used(limits))
 
 
 def providers_used(limits: str) -> list[str]:
-    """Those of the batch itself: accounts are shared by all batches of a study."""
+    """Returns the providers of the batch itself. `limits` may list more, because all batches of a study share accounts."""
     rules = json.loads(limits)
     asks = rules.get("asks")
     return list(map(str, asks)) if isinstance(asks, list) else list(rules.get("providers", {}))
@@ -147,8 +147,7 @@ def providers_used(limits: str) -> list[str]:
 
 LONGEST_NAME = 1_000
 LONGEST_WORDS = 20_000
-"""characters of a name, and of a description, an error or a line of the log, that are read to be shown: what a stranger put into
-a file may be as long as a book, and nobody's terminal is"""
+"""characters to read of a name, and of a description, an error or a log line, since texts of an untrusted file may be very long"""
 MOST_BATCHES_SHOWN = 2_000
 
 _BATCH_LINES = (
@@ -168,7 +167,7 @@ def read_batch(connection: sqlite3.Connection, path: Path, batch_number: int) ->
 
 
 def read_batches(connection: sqlite3.Connection, path: Path, most: int = MOST_BATCHES_SHOWN) -> list[BatchLine]:
-    """The batches of the file, newest first; `most` = -1: all."""
+    """Returns the batches of the file, newest first. `most` = -1 returns all."""
     rows = connection.execute(f"{_BATCH_LINES} ORDER BY b.number DESC LIMIT ?", (most,)).fetchall()
     return [_batch_line(path, row) for row in rows]
 
@@ -193,7 +192,7 @@ def batch_number(connection: sqlite3.Connection, batch_id: str) -> int | None:
 
 
 def changes(connection: sqlite3.Connection) -> int:
-    """Another number whenever another connection has committed: where it stays, nothing needs to be read."""
+    """Returns a number that changes when another connection commits. While it stays the same, there is nothing new to read."""
     return int(value_of(connection, "PRAGMA data_version"))
 
 
@@ -208,7 +207,7 @@ class UnitLine:
 
 
 def unit_lines(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[UnitLine]:
-    """The units first..last that have begun."""
+    """Returns the started units among first..last."""
     rows = connection.execute(
         f"SELECT sequence_number, participants, status, substr(error, 1, {LONGEST_WORDS}), game, round FROM unit "
         "WHERE id BETWEEN ? AND ?",
@@ -221,13 +220,13 @@ MOST_NAMES = 1_000
 
 
 def names_in(participants: str) -> tuple[str, ...]:
-    """Who takes part, as far as it can be shown."""
+    """Returns the participants, cut to what a screen can show."""
     return tuple(name[:LONGEST_NAME] for name in json.loads(participants)[:MOST_NAMES])
 
 
 @dataclass(frozen=True, slots=True)
 class WaveCell:
-    """One call of the ledger, as a coloured cell."""
+    """One call of the ledger, shown as a coloured cell."""
 
     sequence_number: int
     wave: int
@@ -238,7 +237,7 @@ class WaveCell:
 def cells(
     connection: sqlite3.Connection, batch_number: int, first: int, last: int, most: int = 20_000
 ) -> list[WaveCell]:
-    """The calls of the units first..last, each unit's in the order in which they were answered."""
+    """Returns the calls of the units first..last, in the order in which each unit's calls were answered."""
     rows = connection.execute(
         "SELECT unit_id, wave, CASE WHEN status = 'failed' THEN 'failed' WHEN source = 'cache' THEN 'cached' "
         "WHEN attempts > 1 THEN 'retried' ELSE 'done' END FROM call WHERE unit_id BETWEEN ? AND ? "
@@ -262,7 +261,7 @@ class WaveLine:
 
 @dataclass(frozen=True, slots=True)
 class ProviderBatchLine:
-    """A provider batch."""
+    """A provider batch in the table of waves."""
 
     id: str
     provider: str
@@ -283,7 +282,7 @@ class ProviderBatchLine:
 def wave_lines(
     connection: sqlite3.Connection, numbers: Sequence[int], skip: int = 0, most: int = 200
 ) -> tuple[int, list[WaveLine]]:
-    """How many waves these batches have, and some of them, summed over the batches, each with its provider batches."""
+    """Returns the number of waves of these batches, and some waves summed over the batches, each with its provider batches."""
     batches = "FROM wave WHERE batch_number IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
         f"SELECT wave, sum(calls), sum(failed), sum(cached), sum(retried), max(seconds), max(transport) {batches} "
@@ -315,7 +314,7 @@ class LogLine:
 def log_lines(
     connection: sqlite3.Connection, numbers: Sequence[int], after: int = 0, most: int = 2_000
 ) -> list[LogLine]:
-    """The newest lines in the logs of these batches after row `after`, oldest first."""
+    """Returns the newest log lines of these batches after row `after`, oldest first."""
     rows = connection.execute(
         f"SELECT id, at, substr(level, 1, {LONGEST_NAME}), substr(message, 1, {LONGEST_WORDS}) FROM log_line "
         "WHERE batch_number IN (SELECT value FROM json_each(?)) AND id > ? ORDER BY id DESC LIMIT ?",

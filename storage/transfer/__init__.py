@@ -1,1 +1,1 @@
-"""Batches out of a study file and into another: exports, imports, copies."""
+"""Moves batches out of and into study files: exports, imports, copies."""

@@ -1,8 +1,8 @@
-"""Writes exports as CSV, Parquet and JSON. A file appears under its name only when it is whole.
+"""Writes exports as CSV, Parquet and JSON. A file appears under its name only when it is complete.
 
-CSV is UTF-8, with one header and no cell that a spreadsheet would run as a formula: a text that begins like one gets an
-apostrophe in front. Excel needs a byte-order mark, which other programs take for a part of the first column's name, so there
-is one only where it is asked for (`bom`). Parquet needs the extra `parquet`. JSON is written unit by unit.
+CSV is UTF-8 with one header. A text that a spreadsheet would run as a formula gets an apostrophe in front. Excel needs a
+byte-order mark, which other programs read as part of the first column's name, so it is written only on request (`bom`).
+Parquet needs the extra `parquet`. JSON is written unit by unit.
 """
 
 import csv
@@ -36,8 +36,8 @@ from tidepool.storage.transfer.tables import (
 
 @contextmanager
 def finished(path: Path) -> Iterator[Path]:
-    """A path to write to; what was written takes its place at the end, or is removed after an error."""
-    if any(part.startswith(PREFIX) for part in path.parts):  # one of several files that will take their places together
+    """Yields a path to write to. The file moves to `path` at the end, or is removed after an error."""
+    if any(part.startswith(PREFIX) for part in path.parts):  # one of several files that are moved together
         yield path
         return
     with _explained(path), whole_folder(path.parent) as scratch:
@@ -46,7 +46,7 @@ def finished(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def finished_together(folder: Path) -> Iterator[Path]:
-    """A folder to write to; its files take their places in `folder` at the end, all of them or none."""
+    """Yields a folder to write to. All its files move to `folder` at the end, or none."""
     with _explained(folder), whole_folder(folder) as scratch:
         yield scratch
 
@@ -57,7 +57,7 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         target = path if path.name else path.absolute()
-        raise FileError(f"Cannot write {target}: {error.strerror or error}. Choose another place with -o.") from error
+        raise FileError(f"Cannot write {target}: {error.strerror or error}. Choose another path with -o.") from error
 
 
 def write_text(path: Path, content: str) -> list[Path]:
@@ -67,7 +67,7 @@ def write_text(path: Path, content: str) -> list[Path]:
 
 
 _FORMULA = re.compile(rf"[\t\n]|[\s\"'{MARK}]*[=+\-@|%＝＋－＠﹦﹢﹣﹫−]")
-"""a formula, also behind spaces, quotes and signs that some program leaves out"""
+"""the beginning of a formula, even after spaces, quotes and characters that some programs ignore"""
 
 
 def harmless(cell: Any) -> Any:
@@ -78,7 +78,7 @@ def harmless(cell: Any) -> Any:
 
 
 def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A header and rows, every cell made harmless."""
+    """Writes a header and rows. No cell can run as a formula."""
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(map(harmless, columns))
     for row in rows:
@@ -87,7 +87,7 @@ def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[A
 
 @contextmanager
 def csv_file(path: Path, *, bom: bool = False) -> Iterator[TextIO]:
-    """A CSV file that appears under its name only when it is whole."""
+    """Opens a CSV file that appears under its name only when it is complete."""
     encoding = "utf-8-sig" if bom else "utf-8"
     with finished(path) as unfinished, unfinished.open("w", encoding=encoding, newline="") as stream:
         yield stream
@@ -107,7 +107,7 @@ def write_csv_tables(folder: Path, tables: Iterable[ExportTable], *, bom: bool =
 ROWS_A_GROUP = 20_000
 
 TYPES = {"integer": "int64", "real": "float64", "boolean": "bool"}
-"""what a column of a view holds → its type; anything else is text"""
+"""type of a view's column → Parquet type; all others are text"""
 
 
 def write_parquet_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Path]:
@@ -115,13 +115,13 @@ def write_parquet_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Pa
         from arro3.io import write_parquet
     except ImportError:
         raise FileError(
-            "Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'. CSV needs none."
+            "Parquet needs two packages that are not installed. Run pip install 'tidepool-lab[parquet]', or export CSV."
         ) from None
     paths = []
     for table in tables:
         path = folder / f"{table.name}.parquet"
         with finished(path) as unfinished:
-            content = BytesIO()  # given a path, it panics where the disk is full
+            content = BytesIO()  # in memory, because it panics on a full disk
             write_parquet(_reader(table), content, compression="zstd(1)")
             unfinished.write_bytes(content.getbuffer())
         paths.append(path)
@@ -164,7 +164,7 @@ def export_results(
     contents: ExportContents,
     **more: Any,
 ) -> list[Path]:
-    """`results.json`: the batch, its units with their messages and outcomes, its findings and its log; and what else is named."""
+    """Writes `results.json`: the batch, its units with messages and outcomes, its results, its log, and `more`."""
     with finished(path) as unfinished, unfinished.open("w", encoding="utf-8") as stream:
         for piece in _pieces(connection, batch, head, contents, more):
             stream.write(piece)
@@ -212,7 +212,7 @@ def _pieces(
 def units_of(
     connection: sqlite3.Connection, batch: sqlite3.Row, contents: ExportContents = PLAIN
 ) -> Iterator[dict[str, Any]]:
-    """Each unit with its messages and what else its kind keeps of it, in order."""
+    """Yields each unit in order, with its messages and the other data of its kind."""
     for page in unit_pages(connection, batch["number"], contents.of_units):
         left_out: Counter[int] = Counter()
         messages = _by_unit(connection, "messages", batch, page, left_out)
@@ -246,8 +246,8 @@ def _by_unit(
 
 
 def _details(connection: sqlite3.Connection, page: RowPage) -> dict[int, dict[str, Any]]:
-    """What a study keeps of a unit beside its calls: of a simulation, its entities' ids and its replicate; of an
-    episode, its query, its steps and their rewards."""
+    """Returns the details of each unit: of a simulation the personas' ids and the replicate; of an episode the query, the steps
+    and their rewards."""
     rows = connection.execute("SELECT id, details FROM unit WHERE id BETWEEN ? AND ?", (page.first, page.last))
     return {row["id"]: json.loads(row["details"] or "{}") for row in rows.fetchall()}
 

@@ -1,8 +1,8 @@
-"""Moves whole batches between study files: exports as SQLite, publication and import.
+"""Copies whole batches between study files, for SQLite exports, publication and import.
 
-A unit's id holds its batch's number, so copying is shifting ids. The other file is attached to the connection that writes, and
-SQLite moves the rows without Python seeing them. A file to be imported may be foreign: before anything is copied its tables
-must be tables like ours, its ids must be ids, and every value of the kind its column holds.
+A unit's id contains its batch's number, so copying shifts ids. The other file is attached to the connection that writes, and
+SQLite copies the rows without Python. An imported file may be untrusted. Before anything is copied, its tables, ids and
+values are checked against the schema.
 """
 
 import sqlite3
@@ -33,14 +33,14 @@ from tidepool.storage.states import UNIT_BITS, unit_range
 from tidepool.storage.transfer.formats import finished
 
 LEFT_BEHIND = {"control"}
-"""words to a running process mean nothing elsewhere"""
+"""tables that are not copied: commands to a running process are meaningless in another file"""
 OWN_NUMBERS = {"call", "surplus", "log_line"}
-"""tables whose id is only a row number of their file"""
+"""tables whose id is only a row number within their file"""
 
 
 @contextmanager
 def attached(connection: LimitedConnection, path: Path, name: str = "origin") -> Iterator[str]:
-    """Another study file, to read from, under a name of its own. Not inside a transaction."""
+    """Attaches another study file for reading. Must not run inside a transaction."""
     connection.lift_time_limit()
     try:
         connection.execute(f"ATTACH ? AS {name}", (f"{path.resolve().as_uri()}?mode=ro",))
@@ -48,7 +48,7 @@ def attached(connection: LimitedConnection, path: Path, name: str = "origin") ->
         if "encoding" not in str(error):
             raise
         raise FileError(
-            f"{path} is not in UTF-8, as Tidepool's files are. It was changed; nothing was copied."
+            f"{path} is not encoded in UTF-8, so it is not a valid Tidepool file. Nothing was copied."
         ) from None
     try:
         yield name
@@ -59,7 +59,7 @@ def attached(connection: LimitedConnection, path: Path, name: str = "origin") ->
 def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
     """Copies batch `number` of the attached file `origin` into the open one, inside the caller's transaction.
 
-    Returns its number here. A batch that was running there is interrupted here.
+    Returns its new number. A batch that was running in the other file becomes interrupted.
     """
     batch, prompt, study = (db.table_of(model) for model in (db.Batch, db.Prompt, db.Study))
     there = db.table_in(batch, origin)
@@ -102,13 +102,13 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
 
 def export_sqlite(database: Path, batches: Sequence[sqlite3.Row], target: Path) -> list[Path]:
     if target.exists():
-        raise FileError(f"{target} exists already, and might be a study. Name another file with -o, or move it away.")
+        raise FileError(f"{target} already exists and may be a study. Choose another file with -o, or move it away.")
     with finished(target) as unfinished:
         try:
             _copy_batches(database, [batch["number"] for batch in batches], unfinished)
         except (sqlite3.Error, FileError) as error:
             raise FileError(
-                f"Cannot write {target}: {error.__cause__ or error}. Choose another place with -o."
+                f"Cannot write {target}: {error.__cause__ or error}. Choose another path with -o."
             ) from error
     return [target]
 
@@ -116,8 +116,11 @@ def export_sqlite(database: Path, batches: Sequence[sqlite3.Row], target: Path) 
 def copy_to_publish(
     database: Path, configs: Mapping[int, str], target: Path, private: Mapping[str, str], designs: Mapping[str, str]
 ) -> None:
-    """Batches by number, each with the config that is to be read of it, and studies with their designs; without the name of
-    the machine that ran them. `private` are texts that messages may hold, with what is to stand there."""
+    """Copies batches for publication, without the name of the host that ran them.
+
+    `configs` holds the config to publish for each batch number, and `designs` the design for each study. `private` maps texts
+    that messages may contain to their replacements.
+    """
     _copy_batches(database, list(configs), target)
     with closing(connect(target)) as connection, transaction(connection):
         for number, config in enumerate(configs.values(), 1):
@@ -155,7 +158,7 @@ SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "lib
 
 @dataclass(frozen=True, slots=True)
 class OtherBatch:
-    """A batch of the file that is to be imported."""
+    """A batch of the file to import."""
 
     id: str
     kind: str
@@ -167,17 +170,17 @@ class OtherBatch:
 class Imported:
     batches: list[str]
     known: list[str]
-    """batches that were here already, and left as they are"""
+    """batches that already existed and stayed unchanged"""
     entities: int
     types: int
     agents: int
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    """by batch: keys of its config that only the user's own batches have"""
+    """keys that were removed from the config of each batch, because they are allowed only in the user's own batches"""
 
 
 @contextmanager
 def foreign_file(other: Path, schema: Schema = CURRENT) -> Iterator[Path]:
-    """The other file, or an upgraded copy of it where it is older; checked."""
+    """Yields the other file after checking it, or an upgraded copy if it is older."""
     if not other.is_file() or not other.stat().st_size:
         raise FileError(f"There is no study file {other}. Check the path.")
     with explained(other), closing(connect(other, read_only=True)) as connection:
@@ -188,13 +191,15 @@ def foreign_file(other: Path, schema: Schema = CURRENT) -> Iterator[Path]:
         with explained(other), closing(connect(path, read_only=True)) as connection:
             connection.lift_time_limit()
             if damage := find_damage(connection):
-                raise FileError(f"{other}: {damage}. The file was changed, or is damaged; it is not imported.")
+                raise FileError(
+                    f"{other}: {damage}. The file is damaged or was changed, so it was not imported. Ask for another copy."
+                )
         yield path
 
 
 @contextmanager
 def _upgraded(other: Path, schema: Schema) -> Iterator[Path]:
-    """A copy of an older file, upgraded."""
+    """Yields an upgraded copy of an older file."""
     with temporary_folder(Path(tempfile.gettempdir())) as folder:
         copy = folder / "copy.db"
         with explained(other), closing(connect(other, read_only=True)) as connection:
@@ -205,10 +210,10 @@ def _upgraded(other: Path, schema: Schema) -> Iterator[Path]:
 
 
 def _refuse_odd_tables(other: Path, connection: sqlite3.Connection) -> None:
-    """Whatever else it holds stays behind: nothing but the rows of our tables comes over."""
+    """Raises if a table differs. Other unknown objects are ignored, because only rows of our tables are copied."""
     odd = next((one for one in oddities(connection) if one.in_table), None)
     if odd is not None:
-        raise FileError(f"{other}: {odd.message}. The file was changed; it is not imported.")
+        raise FileError(f"{other}: {odd.message}. The file was changed, so it was not imported. Ask for another copy.")
 
 
 def other_batches(path: Path) -> list[OtherBatch]:
@@ -218,15 +223,15 @@ def other_batches(path: Path) -> list[OtherBatch]:
 
 
 def merge(path: Path, other: Path, configs: Mapping[str, str]) -> Imported:
-    """Copies what is not here yet. `configs` holds each batch's config as it is to be kept here."""
+    """Copies batches and library items that do not exist yet. `configs` holds the config to store for each batch."""
     prepare(path)
     if path.resolve() == other.resolve():
-        raise FileError(f"{other} is the file that is open: there is nothing to import.")
+        raise FileError(f"{other} is the open file itself. Choose another file to import.")
     new: list[str] = []
     with explained(path), closing(connect(path)) as connection, attached(connection, other) as origin:
         numbers = {row[0]: row[1] for row in connection.execute(f"SELECT id, number FROM {origin}.batch")}
         for batch_id, config in configs.items():
-            with transaction(connection):  # whoever runs another batch waits for this one alone
+            with transaction(connection):  # one transaction per batch, so that running batches wait only briefly
                 if value_of(connection, "SELECT 1 FROM main.batch WHERE id = ?", (batch_id,)) is not None:
                     continue
                 number = copy_batch(connection, origin, numbers[batch_id])
@@ -240,7 +245,7 @@ def merge(path: Path, other: Path, configs: Mapping[str, str]) -> Imported:
 
 
 def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
-    """What goes by the same id or name here stays as it is here."""
+    """Copies library items. Existing ids and names stay unchanged."""
     before = connection.total_changes
     here = db.SQLModel.metadata.tables[table]
     there = db.select(db.table_in(here, origin)).order_by(db.text("rowid"))

@@ -1,7 +1,7 @@
 """The tables of an export: rows of one batch by view, page by page, with a column for each factor of its study.
 
-An export of any size holds little memory and no snapshot for long. Storage itself knows no kind of study: `ExportContents`
-says what the batches of a kind hold.
+An export of any size uses little memory and holds no snapshot for long. Storage does not depend on kinds of study.
+`ExportContents` declares what the batches of a kind contain.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ from tidepool.storage.views import VIEWS, ColumnType
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """A table that is no view: a file of its own, as CSV and as Parquet."""
+    """A table that is not a view. It becomes a separate CSV or Parquet file."""
 
     name: str
     columns: dict[str, ColumnType]
@@ -29,26 +29,26 @@ class ExportTable:
 @dataclass(frozen=True, slots=True)
 class ExportContents:
     views: tuple[str, ...] = ("messages",)
-    """a file each, as CSV and Parquet"""
+    """views that become a CSV or Parquet file each"""
     where_filled: tuple[str, ...] = ()
-    """views with rows by unit that not every batch of the kind fills: a judge's verdicts"""
+    """views by unit that only some batches of the kind fill, such as a judge's verdicts"""
     beside_units: tuple[str, ...] = ()
-    """views that a batch holds beside its units, in results.json"""
+    """views of the batch that results.json contains next to the units"""
     of_units: tuple[str, ...] = ()
-    """views with rows by unit that go into each unit, in results.json: outcomes, judgements"""
+    """views by unit that results.json contains within each unit: outcomes, judgements"""
     tables: tuple[Callable[[sqlite3.Connection, sqlite3.Row], ExportTable], ...] = ()
-    """what is read out of the batch for its export alone: a file each, and a list in results.json"""
+    """further tables for exports only: a file each, and a list in results.json"""
     details: str | None = "details"
-    """the key under which a unit's details go into results.json; "" puts them into the unit itself, None leaves them out"""
+    """the key of a unit's details in results.json; "" merges them into the unit, None omits them"""
 
 
 PLAIN = ExportContents()
-"""of a kind that keeps generic rows only"""
+"""for a kind with generic rows only"""
 
 
 UNITS_A_PAGE = 500
 FEWER_A_PAGE = {"answers": 20, "measures": 20}
-"""of views with hundreds of rows by unit"""
+"""units per page in views with hundreds of rows for each unit"""
 
 ORDER = {
     "conversations": "id",
@@ -73,20 +73,20 @@ ORDER = {
 PAGED_BY = {"conversations": "id", "measures": "unit"} | dict.fromkeys(
     ("messages", "outcomes", "judgements", "verdicts", "codes", "answers"), "conversation_id"
 )
-"""views with rows by unit: these can be long"""
+"""views by unit, which can be long, and the column with the unit"""
 NAMED_BY = {"batches": ("id", "id"), "studies": ("id", "study_id")}
-"""of other views than those with a batch's id: column, and which column of the batch it holds"""
+"""views without `batch_id`: their key column, and the matching column of the batch"""
 
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
     first: int
     last: int
-    """ids of the units, both included"""
+    """ids of the first and last unit, inclusive"""
 
 
 def unit_pages(connection: sqlite3.Connection, batch_number: int, views: Iterable[str] = ()) -> Iterator[RowPage]:
-    """The units of a batch in pages of neighbouring ids, of a size that suits the views they are read for."""
+    """Yields pages of consecutive units of a batch. The page size depends on the views to read."""
     size = min((FEWER_A_PAGE.get(view, UNITS_A_PAGE) for view in views), default=UNITS_A_PAGE)
     after, end = unit_id(batch_number, 0), unit_id(batch_number + 1, 0)
     while True:
@@ -110,7 +110,7 @@ def filled(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> boo
 
 
 def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> Iterator[tuple[Any, ...]]:
-    """The rows of a view that belong to a batch, in the view's columns and a stable order."""
+    """Yields the rows of a view that belong to a batch, in a stable order."""
     if view not in PAGED_BY:
         order = "" if ORDER[view] == "rowid" else f" ORDER BY {ORDER[view]}"
         key, value = NAMED_BY.get(view, ("batch_id", "id"))
@@ -122,8 +122,8 @@ def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> It
 
 
 def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage) -> sqlite3.Cursor:
-    """The rows of a view by unit that belong to the units of one page, one by one: a unit of a foreign file may have millions."""
-    # The plus keeps SQLite from walking all units of the batch for each page: it is to begin with the page.
+    """Yields the rows of a page one by one, because a unit of an untrusted file may have millions."""
+    # The plus makes SQLite start with the page instead of scanning all units of the batch for each page.
     return connection.execute(
         f"SELECT * FROM {view} WHERE +batch_id = ? AND {PAGED_BY[view]} BETWEEN ? AND ? ORDER BY {ORDER[view]}",
         (batch["id"], page.first, page.last),
@@ -138,19 +138,19 @@ _OF_VIEWS = frozenset(column.name.casefold() for view in VIEWS.values() for colu
 
 
 def levels_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, str]:
-    """None for a batch of its own."""
+    """Returns the level of each factor. Empty for a batch without a study."""
     query = "SELECT factor, substr(level, 1, ?) AS level FROM cells WHERE batch_id = ? ORDER BY factor"
     rows = connection.execute(query, (LONGEST_LEVEL, batch["id"]))
     return {row["factor"]: row["level"] for row in rows.fetchall() if row["factor"]}
 
 
 def column_of(factor: str) -> str:
-    """Its own name, unless some view has such a column: then it says what it is, in every table alike."""
+    """Returns the factor's name, with the prefix `factor: ` in every table if any view has a column of this name."""
     return f"factor: {factor}" if factor.casefold() in _OF_VIEWS else factor
 
 
 def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> ExportTable:
-    """The table with a column more for the replicate and for each factor, behind its own."""
+    """Adds a column for the replicate and for each factor at the end of the table."""
     if not batch["study_id"] or table.name in WITHOUT_FACTORS:
         return table
     used_names = {name.casefold() for name in table.columns}
@@ -165,7 +165,7 @@ def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> Expor
 
 
 def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:
-    """The rows of a view that belong to the batch, typed."""
+    """Returns the rows of a view that belong to the batch, with column types."""
     types = {column.name: column.type for column in VIEWS[view].columns}
     columns = {name: types[name] for name in columns_of(connection, view)}
     table = ExportTable(view, columns, rows_of(connection, view, batch))
@@ -175,20 +175,20 @@ def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) ->
 def tables_of(
     connection: sqlite3.Connection, batch: sqlite3.Row, views: Iterable[str], tables: Iterable[ExportTable] = ()
 ) -> Iterator[ExportTable]:
-    """Views and other tables of a batch, one after another."""
+    """Yields the views and other tables of a batch."""
     levels = levels_of(connection, batch)
     yield from (view_table(connection, view, batch) for view in views)
     yield from (with_levels(table, batch, levels) for table in tables)
 
 
 def joined(tables: Iterable[ExportTable]) -> Iterator[ExportTable]:
-    """Batch after batch, in one table of each name."""
+    """Joins the tables of several batches by name."""
     by_name: dict[str, list[ExportTable]] = {}
     for table in tables:
         by_name.setdefault(table.name, []).append(table)
     for name, parts in by_name.items():
         rows = chain.from_iterable(part.rows for part in parts)
-        # the batches of a study share its row
+        # several batches share the row of their study
         yield ExportTable(name, parts[0].columns, iter(dict.fromkeys(rows)) if name == "studies" else rows)
 
 
@@ -207,7 +207,7 @@ COLUMNS: dict[str, ColumnType] = {
     "reply": "text",
     "reward": "real",
 }
-"""split: training or heldout; player: who chose; query: as it was before the step; reward: empty where the step was masked"""
+"""split: training or heldout; player: the policy that chose; query: before the step; reward: empty for a masked step"""
 
 
 def steps_table(connection: sqlite3.Connection, batch: sqlite3.Row) -> ExportTable:
@@ -231,7 +231,7 @@ class StoredRating(NamedTuple):
     place: int
     entity: str
     rating: float | None
-    """None: no clear one, or no answer"""
+    """None: unclear, or not answered"""
     model: str | None
     served_model: str | None
     entity_id: str | None

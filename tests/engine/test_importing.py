@@ -143,5 +143,5 @@ def test_a_missing_file_and_the_open_file_itself_are_refused(database: Path, tmp
     prepare(database)
     with pytest.raises(FileError, match="no study file"):
         import_file(database, tmp_path / "none.db")
-    with pytest.raises(FileError, match="is the file that is open"):
+    with pytest.raises(FileError, match="is the open file itself"):
         import_file(database, database)

@@ -191,7 +191,7 @@ async def test_a_prefix_names_a_batch_where_it_fits_only_one(database: Path) -> 
     change(database, "UPDATE batch SET id = 'abc1' WHERE id = ?", first)
     change(database, "UPDATE batch SET id = 'abc2' WHERE id <> 'abc1'")
     change(database, "UPDATE batch SET status = 'interrupted'")
-    with pytest.raises(NotFound, match="fits several batches"):
+    with pytest.raises(NotFound, match="matches several batches"):
         await resume_batch("abc", database)
     assert (await resume_batch("abc2", database))["batch_id"] == "abc2"
 

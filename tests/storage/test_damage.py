@@ -22,21 +22,21 @@ from tidepool.tui.command.main import main
 
 UNIT = (1 << 32) + 1
 DAMAGES = {
-    "UPDATE progress SET calls = 'many'": "the table progress, row 1, column calls: the value is no integer",
-    "UPDATE progress SET calls = -1": "the table progress, row 1, column calls: a count below zero",
-    "UPDATE progress SET seconds = 9e999": "the table progress, row 1, column seconds: a number without end",
-    "UPDATE batch SET created_at = 1e18": "the table batch, row 1, column created_at: a moment that no calendar has",
-    "UPDATE batch SET status = 'owned'": "the table batch, row 1, column status: a word that Tidepool does not use there",
-    "UPDATE batch SET config = '{'": "the table batch, row 1, column config: the text is no JSON",
+    "UPDATE progress SET calls = 'many'": "the table progress, row 1, column calls: the value is not of type integer",
+    "UPDATE progress SET calls = -1": "the table progress, row 1, column calls: negative count",
+    "UPDATE progress SET seconds = 9e999": "the table progress, row 1, column seconds: not a finite number",
+    "UPDATE batch SET created_at = 1e18": "the table batch, row 1, column created_at: invalid time",
+    "UPDATE batch SET status = 'owned'": "the table batch, row 1, column status: unknown value",
+    "UPDATE batch SET config = '{'": "the table batch, row 1, column config: invalid JSON",
     "UPDATE batch SET config = '{}'": "the table batch, row 1, column config: the config has no metadata",
-    "UPDATE batch SET id = '../x'": "the table batch, row 1, column id: '../x' is no id of a batch",
-    "UPDATE unit SET participants = '{}'": f"the table unit, row {UNIT}, column participants: the JSON is no array",
-    "UPDATE unit SET participants = '[1]'": f"the table unit, row {UNIT}: a participant is no text",
-    "UPDATE unit SET sequence_number = 7": f"the table unit, row {UNIT}: the id of the unit is not that of its batch",
-    "UPDATE call SET text = x'00'": "the table call, row 1, column text: the value is no text",
-    "UPDATE judgement SET rating = 9e999": "the table judgement, row 1, column rating: a number without end",
-    "DELETE FROM progress": "the table batch, row 1: the batch has no row of progress",
-    "DELETE FROM batch": f"the table unit, row {UNIT}: the unit belongs to no batch",
+    "UPDATE batch SET id = '../x'": "the table batch, row 1, column id: '../x' is not a valid id of a batch",
+    "UPDATE unit SET participants = '{}'": f"the table unit, row {UNIT}, column participants: the JSON is not an array",
+    "UPDATE unit SET participants = '[1]'": f"the table unit, row {UNIT}: a participant is not a text",
+    "UPDATE unit SET sequence_number = 7": f"the table unit, row {UNIT}: the id of the unit does not match its batch",
+    "UPDATE call SET text = x'00'": "the table call, row 1, column text: the value is not of type text",
+    "UPDATE judgement SET rating = 9e999": "the table judgement, row 1, column rating: not a finite number",
+    "DELETE FROM progress": "the table batch, row 1: the batch has no progress row",
+    "DELETE FROM batch": f"the table unit, row {UNIT}: the batch of the unit is missing",
 }
 
 
@@ -74,7 +74,7 @@ def test_every_door_tells_what_is_wrong_in_the_file(
     change(file, "UPDATE progress SET heartbeat_at = x'00', limits = '[]'")
     change(file, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
     assert main(["--db", str(file), "list"]) == 1
-    told = "the table progress, row 1, column heartbeat_at: the value is no float"
+    told = "the table progress, row 1, column heartbeat_at: the value is not of type float"
     assert told in capsys.readouterr().err
     assert told in answer((report, (file, "last"), {"of_study": False}))[0]
     reader = FileReader(file)

@@ -103,8 +103,8 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (lambda path: path.write_bytes(b"name,secret\nAda,marigold\n" * 100), "is not a SQLite database"),
     "short text": (lambda path: path.write_text("hello"), "is not a SQLite database"),
     "cut off": (cut_off, "is not a SQLite database"),
-    "somebody else's": (foreign, "is a SQLite file, but not Tidepool's"),
-    "somebody else's WAL": (lambda path: foreign(path, wal=True), "is a SQLite file, but not Tidepool's"),
+    "somebody else's": (foreign, "is a SQLite file, but not a Tidepool study"),
+    "somebody else's WAL": (lambda path: foreign(path, wal=True), "is a SQLite file, but not a Tidepool study"),
     "newer": (
         lambda path: foreign(path, application_id=APPLICATION_ID, version=CURRENT.version + 1),
         "was written by a newer Tidepool",
@@ -171,7 +171,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 async def test_on_a_full_disk_the_run_stops_with_a_clear_word_and_goes_on_when_there_is_room(tiny_disk: Path) -> None:
     database = tiny_disk / "study.db"
     study = game(300, 5, service={"name": "live"})
-    with pytest.raises(FileError, match=r"is full\. Everything committed so far is safe; make room, then resume"):
+    with pytest.raises(FileError, match=r"is full\. Everything committed so far is safe\. Free some space, then resume"):
         await run_batch(study, database)
     assert query(database, "PRAGMA integrity_check") == [("ok",)]
     kept = query(database, "SELECT count(*) FROM messages")[0][0]

@@ -56,11 +56,11 @@ def test_references_are_ids_beginnings_and_patterns(file: Path, references: list
 @pytest.mark.parametrize(
     ("references", "complaint"),
     [
-        (["ada"], "fits several"),
+        (["ada"], "matches several"),
         (["boc-1"], "Did you mean 'bob-1'"),
         (["zz*"], "no entity 'zz\\*'"),
-        (["bob-1", "bob"], "named twice"),
-        (["*", "ada-1"], "named twice"),
+        (["bob-1", "bob"], "listed twice"),
+        (["*", "ada-1"], "listed twice"),
         ([""], "no entity ''"),
         (["ada-[12]*"], "no entity"),
     ],

@@ -45,7 +45,7 @@ async def test_a_batch_that_another_process_runs_cannot_be_run_until_that_dies(d
     change(database, "UPDATE batch SET status = 'in_progress', host = ?", batches.host_name())
     with holder(database, batch_id) as process:
         assert is_held(database, batch_id)
-        with pytest.raises(BatchLocked, match="is being run by another process"):
+        with pytest.raises(BatchLocked, match="is already running in another process"):
             await resume_batch(batch_id, database)
         with pytest.raises(BatchLocked, match="Stop it first"):
             delete_batch(database, batch_id)

@@ -160,6 +160,6 @@ def test_what_a_stranger_changed_in_the_new_tables_is_not_imported(
 async def test_a_file_whose_numbers_were_driven_to_their_end_takes_no_batch(database: Path) -> None:
     await run_batch(game(1, 1), database)
     change(database, "UPDATE sqlite_sequence SET seq = 1 << 40 WHERE name = 'batch'")
-    with pytest.raises(FileError, match="no more batches"):
+    with pytest.raises(FileError, match="no free batch numbers"):
         await run_batch(game(1, 1), database)
     assert query(database, "SELECT number FROM batch") == [(1,)]

@@ -131,7 +131,7 @@ async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_afte
             pilot, lambda: row_of(screen, ("secret_game", "mode")).has_focus_within, "the cursor in the wrong field"
         )
         assert "expected a table" in row_of(screen, ("batch", "metadata")).fault  # out of its fold by itself
-        assert "f5 What × 2 faults  f6 Who ✓" in screen_text(app)
+        assert "f5 Question × 2 errors  f6 Participants ✓" in screen_text(app)
         assert batch_status(app.path) is None
         screen.load(template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini"))
         await until(pilot, lambda: "openai:gpt-4o-mini" in screen._examined.models, "the plan")
@@ -159,7 +159,7 @@ async def test_a_draft_survives_leaving_and_broken_toml_is_told_by_line(path: Pa
     async with opened(path) as (app, pilot):
         screen = await composing(app, pilot)
         assert screen.query_one("#pages", NameStrip).here == "toml"
-        await until_seen(pilot, "Line 29 cannot be read")
+        await until_seen(pilot, "Error in line 29")
         await pilot.press("f8")
         area = screen.query_one("#page-toml", TextArea)
         await until(pilot, lambda: area.has_focus and area.cursor_location[0] == 28, "the cursor on the line")
@@ -219,7 +219,7 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         app.screen.query_one("#path", Input).value = str(tmp_path / "nowhere" / "mine.toml")
         await pilot.press("enter")
         fault = app.screen.query_one("#fault", Static)
-        await until(pilot, lambda: "lies in none that exists" in str(fault.content), "a word on the path")
+        await until(pilot, lambda: "its folder does not exist" in str(fault.content), "a word on the path")
         app.screen.query_one("#path", Input).value = str(target)
         await pilot.press("enter")
         await until(pilot, target.exists, "the file")
@@ -236,7 +236,7 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await press(pilot, "ctrl+o", until=OpenDialog)
         app.screen.query_one("#path", Input).value = "nowhere.toml"
         app.screen.query_one("#path").focus()
-        await press(pilot, "enter", until="There is no file nowhere.toml")
+        await press(pilot, "enter", until="The file nowhere.toml does not exist")
         app.screen.query_one("#path", Input).value = str(target)
         app.screen.query_one("#path").focus()
         await pilot.press("enter")

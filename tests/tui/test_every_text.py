@@ -103,7 +103,7 @@ def test_every_command_is_tried() -> None:
     assert set(BATCHES) == set(KINDS)
 
 
-FAULTS = ("unexpected error", "not as Tidepool writes it", "Traceback")
+FAULTS = ("unexpected error", "data that Tidepool cannot read", "Traceback")
 """what is said where the program is at fault, or may be"""
 
 

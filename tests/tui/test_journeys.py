@@ -119,7 +119,7 @@ async def take_away(app: TidepoolApp, pilot: Pilot[None], target: Path) -> None:
     await pilot.pause()
     await press(pilot, "e", until=ExportDialog)
     app.screen.query_one("#path", Input).value = ""
-    await press(pilot, "enter", until="Give a path")
+    await press(pilot, "enter", until="Type a path")
     app.screen.query_one("#path", Input).value = str(target)
     await pilot.press("enter")
     await until(pilot, lambda: list(target.rglob("analysis.json")), "the exported file")

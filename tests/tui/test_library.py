@@ -49,10 +49,10 @@ async def write(pilot: Pilot[None], text: str, field: str = "Input") -> None:
 
 async def test_people_are_generated_found_edited_made_agents_and_deleted(path: Path) -> None:
     async with opened(path, size=(80, 24)) as (app, pilot):
-        await press(pilot, "5", until="r generates some")
+        await press(pilot, "5", until="Press r to generate")
         await press(pilot, "r", until=GenerateDialog)
         await write(pilot, "none", "#count")
-        await press(pilot, "ctrl+s", until="Give a whole number")
+        await press(pilot, "ctrl+s", until="must be a whole number")
         await write(pilot, "12", "#count")
         await until_seen(pilot, "years old")
         await pilot.press("ctrl+s")
@@ -124,7 +124,7 @@ async def _a_broken_file_and_a_sound_one(app: TidepoolApp, pilot: Pilot[None], p
     sound.write_text(json.dumps([{"name": "Cleo", "model": "simulated:trusting", "temperature": None}]))
     await press(pilot, "i", until=ImportDialog)
     await pilot.press("enter")
-    assert "Which file?" in screen_text(app)
+    assert "The path is missing" in screen_text(app)
     await write(pilot, str(broken), "#path")
     await press(pilot, "enter", until=ErrorDialog)
     assert "row 3: name" in app.screen.message  # type: ignore[attr-defined]

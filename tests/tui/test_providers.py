@@ -82,7 +82,7 @@ async def test_keys_servers_models_and_a_test_call(path: Path, emulator: Emulato
         await until(pilot, lambda: [one.name for one in models.items] == ["gpt-5.4-mini"], "one model")
         await pilot.press("escape", "down", "down")
         await until(pilot, lambda: "connection refused" in told(app), "the silent server")
-        assert "■ answers: llama3.2:latest" in told(app)
+        assert "■ online: llama3.2:latest" in told(app)
         seen.append(told(app))
     assert not any(KEY[:12] in text or KEY[-10:] in text for text in seen)
 
@@ -100,7 +100,7 @@ async def test_endpoints_of_ones_own_are_listed_and_tried(
         await pilot.press("6")
         await until_on(pilot, ProvidersScreen, lambda screen: states(app).get("lab") == "ready")
         await press(pilot, *["down"] * list(states(app)).index("lab"), until="LAB_KEY")
-        assert "no: every call goes live" in told(app)
+        assert "no, live calls only" in told(app)
         await pilot.press("t")
         await until(pilot, lambda: states(app)["lab"].startswith("answered in"), "its answer, without a question")
     assert "Bearer a key of the lab alone" in emulator.providers["openai"].headers["authorization"]
@@ -108,7 +108,7 @@ async def test_endpoints_of_ones_own_are_listed_and_tried(
 
 async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_errand() -> None:
     nonsense = Providers(ollama=OllamaSettings(hosts=["http://[bad"]))
-    with pytest.raises(RunError, match="could not be asked"):
+    with pytest.raises(RunError, match="request to the provider failed"):
         await run_in_thread(lambda: list_models(nonsense, ("ollama",)))
     ended = threading.Event()
 

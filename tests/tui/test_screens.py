@@ -61,7 +61,7 @@ async def every_screen(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[st
         yield panel
     await press(pilot, "5", until="Ezra")
     yield "library"
-    await press(pilot, "6", until="does not answer")
+    await press(pilot, "6", until="no response")
     yield "providers"
     await composing(app, pilot)
     await until_seen(pilot, "100 conversations")

@@ -60,7 +60,7 @@ def test_what_is_wrong_with_an_agent_stands_at_its_field() -> None:
 def test_what_cannot_be_read_is_listed_as_such() -> None:
     damaged = agent_item(StoredAgent("x", "Ada", {}, 0.0, damaged=True))
     assert "cannot be read" in damaged.cells[2]
-    assert any("x removes it" in passage.text for passage in details(damaged))
+    assert any("Press x to delete it" in passage.text for passage in details(damaged))
 
 
 @given(

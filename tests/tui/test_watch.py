@@ -60,7 +60,7 @@ async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path, 
             await until(pilot, lambda: "▸" in "".join(rows_text(app.screen.query_one(Wavefront))), "a cell in flight")
             await until(pilot, lambda: "so far, " in text_of(app.screen.query_one(Gauges)), "a finding")
             await press(pilot, "4", until="so far, ")
-            assert "p-value" not in screen_text(app) and "Statistics in full come at its end" in screen_text(app)
+            assert "p-value" not in screen_text(app) and "Press r for full statistics" in screen_text(app)
             seen = screen_text(app)
             await until(pilot, lambda: found_in(screen_text(app)) > found_in(seen), "more, by itself")
             await pilot.press("r")
@@ -84,7 +84,7 @@ async def test_a_batch_is_steered_stopped_after_a_question_and_another_killed_an
     async with opened(path) as (app, pilot):
         app.run_config(config_file(tmp_path, LONG), "long")
         await until_running(app, pilot)
-        await until_seen(pilot, "of 12,000 calls")
+        await until_seen(pilot, "of 12,000 requests")
         await press(pilot, "p", until="paused")
         await press(pilot, "p", until="running")
         await press(pilot, "l", until=LimitsDialog)
@@ -103,7 +103,7 @@ async def test_a_batch_is_steered_stopped_after_a_question_and_another_killed_an
         await press(pilot, "s", until=StopDialog)
         await press(pilot, "s", until="interrupted: stopped")
         assert batch_status(path) == "interrupted"
-        assert "of 12,000 calls" in screen_text(app), "progress is counted in calls, as before the stop"
+        assert "of 12,000 requests" in screen_text(app), "progress is counted in calls, as before the stop"
         await until(pilot, lambda: not app._launched, "the end of its process")
         app.run_config(config_file(tmp_path, KILLED, "killed.toml"), "killed")
         await until_running(app, pilot)

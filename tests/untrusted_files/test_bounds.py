@@ -88,7 +88,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     **{name: ("export", "last", "--format", name) for name in ("json", "csv", "parquet", "html", "markdown", "toml")},
 }
 MORE, SHOWN = " characters more", 100_000
-REFUSED = "holds a text or a row of more than"
+REFUSED = "contains a text or a row of more than"
 LEFT_OUT: dict[str, tuple[str, list[tuple[object, str, int]], dict[str, str]]] = {
     "codes": (
         f"INSERT INTO code (unit_id, side, turn, coder, agent, code, at) {COUNT.format(most=109)} "

@@ -11,9 +11,9 @@ LOOKS = ("list", "show last", "show last --conversation 1", "export last --forma
 STEPS = (*(step for step in READING if " ".join(step).partition(" -o")[0] in LOOKS), AGAIN, *WRITING[:2])
 SAMPLE = {
     "schema: a trigger on batch": "trigger",
-    "schema: an endless view for wave": "wave is not the table",
+    "schema: an endless view for wave": "the table wave has another definition",
     "schema: file version 0": "version 0",
-    "rows: no progress row": "has no row of progress",
+    "rows: no progress row": "has no progress row",
     "rows: 2 odd values in progress": "progress",
     "trust: a base_url, forged as this machine's": "",
     "trust: a base_url, queued": "",

@@ -1,1 +1,1 @@
-"""The terminal app: modes, the file it watches, the processes beside it."""
+"""The terminal app: its screens, the file it reads, and its helper processes."""

@@ -1,4 +1,4 @@
-"""The terminal app: it wires screens, keys and the file together, and does nothing itself."""
+"""The terminal app. Connects screens, keys and the study file."""
 
 import asyncio
 import gc
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tidepool.tui.app.compose.examination import Examiner
 
 LATER = ("compose", "watch", "results", "library", "providers")
-"""screens that are loaded when first gone to, or when nothing else is to be done: the first one need not wait for them"""
+"""screens that are loaded on first use or when idle, so that the first screen appears sooner"""
 
 
 def _new_screen(mode: str) -> ModeScreen:
@@ -68,11 +68,11 @@ class TidepoolApp(OrderedKeysApp):
     BINDINGS = [
         *(Binding(key, f"go('{mode}')", title, show=False) for mode, (key, title) in PLACES.items()),
         Binding("question_mark,f1", "help", "Help", key_display="?"),
-        Binding("ctrl+p", "command_palette", "Commands", tooltip="every action by name"),
-        Binding("ctrl+t", "theme", "Dark or light", show=False),
-        Binding("y", "copy", "Copy to the clipboard", show=False, tooltip="what is under the cursor"),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False, tooltip="to the shell; fg comes back"),
-        Binding("ctrl+q", "quit", "Quit", tooltip="running batches go on", priority=True),
+        Binding("ctrl+p", "command_palette", "Commands", tooltip="search all actions"),
+        Binding("ctrl+t", "theme", "Dark/light", show=False),
+        Binding("y", "copy", "Copy to clipboard", show=False, tooltip="the text under the cursor"),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False, tooltip="return to the shell; fg continues"),
+        Binding("ctrl+q", "quit", "Quit", tooltip="running batches continue", priority=True),
     ]
 
     def __init__(self, path: Path) -> None:
@@ -82,13 +82,13 @@ class TidepoolApp(OrderedKeysApp):
         self.plotting = WorkerProcess()
         """draws plots"""
         self.counting = WorkerProcess()
-        """works out statistics"""
+        """computes statistics"""
         self.current: int | None = None
-        """the number of the batch that Watch and Results show; of a study it is below zero"""
+        """the number of the batch that Watch and Results show; negative for a study"""
         self.compared: list[int] = []
-        """the numbers of the batches that are compared"""
+        """the numbers of the compared batches"""
         self.alone = False
-        """in a process of its own, whose garbage collector it may calm"""
+        """whether the process is the app's own, so that it may tune the garbage collector"""
         self._launched: list[launching.Launched] = []
         self._plain_lines = PlainLines()
         self.error_console = console(sys.stderr)
@@ -100,7 +100,7 @@ class TidepoolApp(OrderedKeysApp):
 
     @cached_property
     def examiner(self) -> "Examiner":
-        """Looks over drafts."""
+        """Checks drafts."""
         from tidepool.tui.app.compose.examination import Examiner
 
         return Examiner()
@@ -117,37 +117,36 @@ class TidepoolApp(OrderedKeysApp):
         self._mind_launched()
         if self.alone:
             self.set_timer(1.0, self._rest)
-            for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal is left as it was found
+            for number in (signal.SIGTERM, signal.SIGHUP):  # restore the terminal
                 asyncio.get_running_loop().add_signal_handler(number, self._leave, 128 + number)
 
     @work(group="rest")
     async def _rest(self) -> None:
-        """Once the first screen is there: what is needed next is loaded beside it."""
+        """Loads the other screens after the first one is shown."""
         for mode in LATER:
             await asyncio.to_thread(import_module, f"tidepool.tui.app.screens.{mode}")
         gc.collect()
         gc.freeze()
 
     def _leave(self, code: int) -> None:
-        """A terminal that is gone may never take the last words: whoever still waits for that ends all the same."""
+        """Exits, at the latest after ten seconds, because writing to a closed terminal may block for ever."""
         self.exit(None, code)
         last = Timer(LONGEST_FAREWELL, os._exit, (code,))
         last.daemon = True
         last.start()
 
     def on_app_blur(self, event: AppBlur) -> None:
-        """People look at a terminal that has not got the focus too: Textual would take the focus from all widgets, and leave
-        the footer as it is."""
+        """Keeps the focused widget when the terminal loses the focus. Textual would remove the focus and leave the footer unchanged."""
         event.prevent_default()
 
     def clear_selection(self) -> None:
-        """From Python 3.12 on, Textual begins tasks at once: the fields of the very first screen are made, and each clears
-        the selection, before that screen is on the stack. Then there is nothing to clear."""
+        """Ignores calls before the first screen is on the stack. From Python 3.12 on, Textual starts tasks at once, so the fields
+        of the first screen clear the selection too early."""
         with suppress(ScreenStackError):
             super().clear_selection()
 
     def shut_down(self) -> None:
-        """Once the app has run: its threads and processes end; the batches it started go on."""
+        """Ends the threads and helper processes of the app. Batches that it started continue."""
         report_problems_to(None)
         self.file.close()
         self.plotting.close()
@@ -156,7 +155,7 @@ class TidepoolApp(OrderedKeysApp):
             self.examiner.close()
 
     async def action_quit(self) -> None:
-        """Out of dialogs too; what was typed before it is kept."""
+        """Quits, also from a dialog. Saves what was typed in the screen."""
         if isinstance(self.screen, ModeScreen):
             await self.screen.before_the_end()
         self.exit()
@@ -165,7 +164,7 @@ class TidepoolApp(OrderedKeysApp):
         return [*super().get_line_filters(), self._plain_lines]
 
     def copy_to_clipboard(self, text: str) -> None:
-        """What a person copies may be pasted into a shell."""
+        """Cleans the text first, because it may be pasted into a shell."""
         super().copy_to_clipboard(in_document(text))
 
     async def action_go(self, mode: str) -> None:
@@ -175,12 +174,12 @@ class TidepoolApp(OrderedKeysApp):
             await self._switch(mode)
 
     async def _switch(self, mode: str) -> None:
-        """Nowhere any more once the app ends, which closes its screens one by one."""
+        """Switches the mode unless the app is ending and closing its screens."""
         if self.is_running:
             await self.switch_mode(mode)
 
     def open_batch(self, batch: BatchLine) -> None:
-        """To watch while it goes on, with its results once it has ended."""
+        """Opens Watch for a running or pending batch, and Results for an ended one."""
         self.current = batch.number
         self.switch_mode("watch" if batch.running or batch.status == "pending" else "results")
 
@@ -190,7 +189,7 @@ class TidepoolApp(OrderedKeysApp):
         self.switch_mode("results")
 
     async def current_batch(self) -> BatchLine | None:
-        """The batch in hand: the one last opened, else one that runs, else the newest."""
+        """Returns the current batch: the last opened one, else a running one, else the newest."""
         if self.current is not None and (line := await self.file.look(read_batch_or_study, self.path, self.current)):
             return line
         batches = await self.file.look(read_batches, self.path)
@@ -202,7 +201,7 @@ class TidepoolApp(OrderedKeysApp):
         self.follow(launching.run_config(self.path, config, title))
 
     def follow(self, launched: launching.Launched) -> None:
-        """Watches a process that was started, and shows its batch as soon as it has one."""
+        """Follows a started process and shows its batch as soon as it exists."""
         self._launched.append(launched)
         self.notify(f"Starting {one_line(launched.title)} …", markup=False, timeout=2)
 
@@ -232,7 +231,7 @@ class TidepoolApp(OrderedKeysApp):
         return True
 
     async def compose_copy(self, batch: BatchLine) -> None:
-        """The config of a batch, in Compose. Raises a TidepoolError."""
+        """Opens the config of a batch in Compose. Raises a TidepoolError."""
         from tidepool.tui.drawing.configs import config_of
 
         text = await self.file.look(config_of, batch.number)
@@ -243,7 +242,7 @@ class TidepoolApp(OrderedKeysApp):
             self.screen.load(text)
 
     async def ask_for_trust(self, question: "TrustQuestion") -> bool:
-        """Whether a batch that was not created here may be run; a yes is kept."""
+        """Asks whether a batch from another machine may run. Stores a positive answer."""
         from tidepool.tui.app.dialogs.batch import TrustDialog
 
         if not await self.push_screen_wait(TrustDialog(question)):
@@ -252,7 +251,7 @@ class TidepoolApp(OrderedKeysApp):
         return True
 
     def show_error(self, error: TidepoolError | str) -> None:
-        """The one error dialog; the same words are not told twice at once."""
+        """Shows the error dialog, unless it already shows the same message."""
         if not (isinstance(self.screen, ErrorDialog) and self.screen.message == str(error)):
             self.push_screen(ErrorDialog(str(error)))
 
@@ -264,38 +263,38 @@ class TidepoolApp(OrderedKeysApp):
         self.theme = LIGHT_NAME if self.current_theme.dark else DARK.name
 
     def _keep_theme(self, theme: Theme) -> None:
-        """It is there again the next time."""
-        with suppress(OSError):  # a folder that nobody may write to: it holds until the app closes
+        """Saves the theme for the next start."""
+        with suppress(OSError):  # the folder is not writable, so the theme lasts until the app closes
             keep_theme(settings_file(), theme.name)
 
     def action_copy(self) -> None:
-        """By the terminal, so that it reaches the clipboard of the machine that one sits at."""
+        """Copies by way of the terminal, so that the text reaches the clipboard of your own machine."""
         copied = getattr(self.focused, "copied", None)
         if text := copied() if copied else "":
             self.copy_to_clipboard(text)
             self.notify(f"Copied: {one_line(text, 60)}", markup=False, timeout=2)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action that can be done here, by its name."""
+        """Yields every action that is available here."""
         for offer in offers(screen):
             if not offer.moves:
                 tooltip, key = offer.binding.tooltip, self.get_key_display(offer.binding)
                 about = f"{tooltip} ({key})" if tooltip else f"key {key}"
                 run = partial(self.call_next, self.run_action, offer.binding.action, offer.node)
                 yield SystemCommand(offer.binding.description, about, run)
-        yield SystemCommand("Screenshot", "save what is seen as SVG", self.deliver_screenshot)
-        yield SystemCommand("Theme", "is kept for the next time", self.action_change_theme)
+        yield SystemCommand("Screenshot", "save the screen as SVG", self.deliver_screenshot)
+        yield SystemCommand("Theme", "choose the colours", self.action_change_theme)
 
 
 JOINERS = "\u200c\u200d"
-"""an editor has measured what it joined"""
+"""kept, because an editor has already measured the joined width"""
 
 
 class PlainLines(LineFilter):
-    """Replaces characters that would steer the terminal, the last step before a line is written.
+    """Replaces characters that control the terminal, as the last step before a line is written.
 
-    Widgets make foreign text plain where they measure it; an editor of a stranger's text, or a widget that forgot, cannot.
-    The width of a line, which is laid out by now, stays the same.
+    Widgets clean foreign text when they measure it. Editors cannot do this, and a widget may omit it. The width of the line
+    stays the same, because it is already laid out.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

@@ -1,7 +1,7 @@
 """Work that must not block the event loop: reading the file, helper processes, calls to providers.
 
-`FileReader` runs queries in threads, `WorkerProcess` sends jobs to a process (`worker.py`), `run_in_thread` runs a
-coroutine in the event loop of another thread, because loading an SDK takes half a second and a dead address takes long.
+`FileReader` runs queries in threads. `WorkerProcess` sends jobs to a process (`worker.py`). `run_in_thread` runs a coroutine
+in the event loop of another thread, because loading an SDK takes half a second and a dead address takes long.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ class FileReader:
         return await self._slow.run(lambda connection: query(connection, *args, **kwargs))
 
     async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A small write, or anything else that may wait for the file."""
+        """Runs a small write, or other work that may wait for the file."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, lambda: work(*args, **kwargs))
 
     def close(self) -> None:
@@ -102,11 +102,11 @@ class FileReader:
 
 
 class WorkerFailed(TidepoolError):
-    """The process beside the app could not do a job."""
+    """The helper process could not do a job."""
 
 
 class WorkerProcess:
-    """A process of `worker.py`: one job at a time; one that died is started again with the next job."""
+    """A process of `worker.py` that runs one job at a time. If it dies, the next job starts it again."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="beside")
@@ -118,7 +118,7 @@ class WorkerProcess:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Before the app runs, so that its first plot need not wait."""
+        """Starts the process before the app runs, so that the first plot appears sooner."""
         self._end()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "tidepool.tui.app.worker"],
@@ -129,14 +129,14 @@ class WorkerProcess:
         )
 
     async def ask(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function comes to there. Raises WorkerFailed."""
+        """Runs the function in the process and returns its result. Raises WorkerFailed."""
         error, answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, (job, args, kwargs))
         if error:
             raise WorkerFailed(error)
         return cast(T, answer)
 
     def _ask(self, job: Job) -> tuple[str, Any]:
-        ended = "its process ended. Change something to retry", None
+        ended = "the helper process ended. Change something to retry", None
         if self._closed:
             return ended
         if not self.running:
@@ -147,24 +147,24 @@ class WorkerProcess:
             pickle.dump(job, process.stdin)
             process.stdin.flush()
             error, answer = pickle.load(process.stdout)
-        except (OSError, ValueError, EOFError, pickle.UnpicklingError):  # it was cut off in the middle
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError):  # the process died during the job
             self._end()
             return ended
         return error, answer
 
     def kill(self) -> None:
-        """From any thread: whoever waits for an answer gets none."""
+        """Kills the process from any thread. The pending job fails."""
         if (process := self._process) is not None:
             process.kill()
 
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            with process:  # closes the pipes, and waits
+            with process:  # closes the pipes and waits
                 process.kill()
 
     def close(self) -> None:
-        """Also while it works: nobody waits for the answer any more."""
+        """Ends the process, even during a job."""
         self._closed = True
         self.kill()
         self._thread.submit(self._end)
@@ -179,7 +179,7 @@ def _background_loop() -> asyncio.AbstractEventLoop:
 
 
 async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What the coroutine comes to. Raises a TidepoolError, whatever went wrong: addresses are typed by people."""
+    """Returns the coroutine's result. Turns every error into a TidepoolError, because users type addresses."""
 
     async def run() -> T:
         return await start()
@@ -192,5 +192,5 @@ async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         from tidepool.engine.providers.endpoint import scrub_keys
 
         error_text = scrub_keys(str(error)) or type(error).__name__
-        message = f"The provider could not be asked: {error_text}. Check its address and the network."
+        message = f"The request to the provider failed: {error_text}. Check its address and the network."
         raise RunError(message) from error

@@ -1,4 +1,4 @@
-"""What a batch has come to so far, asked of the process beside the app no more often than it may cost."""
+"""Reads the interim result of a running batch from a helper process, at a limited rate."""
 
 import time
 from typing import TYPE_CHECKING
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
 
 SOONEST = 2.0
-"""seconds between two looks"""
+"""least seconds between two reads"""
 SHARE = 0.01
-"""of the time that looking may take"""
+"""share of the time that reading may take"""
 
 
 class EstimateReader:
-    """Looks again where something changed, and the last look is paid for."""
+    """Reads again if the batch changed and enough time has passed since the last read."""
 
     def __init__(self, app: "TidepoolApp") -> None:
         self._app = app
@@ -27,14 +27,14 @@ class EstimateReader:
         self._looking = False
 
     def due(self, batch: BatchLine) -> bool:
-        """Whether to `read` now; another batch need not wait for the last one's pause."""
+        """Whether to `read` now. A different batch need not wait."""
         if batch.number != self._batch:
             self._batch, self._last_state, self._not_before = batch.number, None, 0.0
         state = (batch.number, batch.status, batch.calls, batch.units_done)
         return not self._looking and state != self._last_state and time.monotonic() >= self._not_before
 
     async def read(self, batch: BatchLine) -> InterimEstimate | None:
-        """None where it is no longer wanted; an empty one where nothing can be told."""
+        """Returns the estimate: None if another batch is shown meanwhile, an empty one if there is no result."""
         found, self._looking = InterimEstimate(seconds=SOONEST), True
         self._last_state = (batch.number, batch.status, batch.calls, batch.units_done)
         try:

@@ -1,9 +1,9 @@
-"""Keys and pastes take effect in the order in which they arrive, whichever widget has the focus.
+"""Processes keys and pastes in the order in which they arrive, whichever widget has the focus.
 
-Textual queues a key at the focused widget. A key that is not text goes on from there to the app, which looks up its
-binding. Text that arrives meanwhile overtakes it: in a burst, a backspace deletes the wrong letter. Here the bindings of
-a text field run in its own queue, in line with the text. Any other key holds back all later ones until every widget on
-its way has handled the key and the messages that follow from it.
+Textual queues a key at the focused widget. A key that is not text then goes to the app, which looks up its binding. Text that
+arrives meanwhile overtakes it, so in a burst a backspace deletes the wrong letter. Here the bindings of a text field run in
+its own queue, in order with the text. Any other key delays all later ones until every widget on its way has handled the key
+and the messages that follow from it.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 PATIENCE_SECONDS = 2.0
-"""for one key and all that arrive meanwhile; a widget that is being removed handles nothing any more"""
+"""time limit for one key and those that arrive meanwhile, because a widget that is being removed handles no messages"""
 ROUNDS = 3
 """a binding may post a message whose handler posts another or moves the focus"""
 
@@ -35,7 +35,7 @@ class OrderedKeysApp(App[None]):
 
     @work(group="keys")
     async def forward_keys(self) -> None:
-        hurried = 0  # keys that a stuck widget has held back long enough
+        hurried = 0  # keys that a stuck widget has delayed long enough
         while True:
             event = await self._typed.get()
             try:
@@ -49,7 +49,7 @@ class OrderedKeysApp(App[None]):
             self._typed.task_done()
 
     async def _handled(self, event: Key | Paste, target: Widget) -> None:
-        """Returns when the next key may follow."""
+        """Returns when the next key may be processed."""
         self.call_later(self._forward, event, target)
         if isinstance(event, Key) and target.check_consume_key(event.key, event.character):
             return
@@ -68,14 +68,14 @@ class OrderedKeysApp(App[None]):
 
 
 def _edits(target: Widget, event: Key | Paste) -> bool:
-    """Whether a text field handles this alone. Enter submits a line, which may move the focus."""
+    """Whether a text field handles the event by itself. Enter is excluded, because submitting may move the focus."""
     if not isinstance(target, Input | TextArea):
         return False
     return isinstance(event, Paste) or (event.key != "enter" and event.key in target._bindings.key_to_bindings)
 
 
 async def messages_handled(pump: MessagePump | None) -> None:
-    """Waits until a widget has handled all its messages, text keys among them."""
+    """Waits until a widget has handled all its messages, including text keys."""
     if pump is not None:
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):

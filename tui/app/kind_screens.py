@@ -1,7 +1,7 @@
-"""What the app's screens know of each kind of study, in one place; a kind that is not named here gets what fits any.
+"""The layout of each kind of study on screens. A kind that is not listed here gets a general layout.
 
-The engine's own declaration (`Kind`) says what a kind is called, what its units are and what its keys are. Here
-stands only how that is laid out: groups of the form, choices in words, something to try, panels of the results.
+The engine's declaration (`Kind`) defines the title, the units and the keys of a kind. This module only defines how they are
+shown: groups of the form, descriptions of choices, an example study, panels of the results.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """Something to try in an empty file, one key away."""
+    """An example study that one key starts in an empty file."""
 
     key: str
     title: str
@@ -35,22 +35,22 @@ Groups = tuple[tuple[str, str], ...]
 @dataclass(frozen=True, slots=True)
 class KindScreens:
     what: Groups = ()
-    """the first step of the form, in order: a title, and its keys in order. The first group of a step is open, the others folded"""
+    """groups of the form's first step, each a title and its keys; the first group of a step is open, the others are folded"""
     who: Groups = ()
     how: Groups = ()
     rest: str = "More"
-    """the group of keys that have no place"""
+    """the group of all other keys"""
     elsewhere: frozenset[str] = frozenset()
-    """keys that the page of people shows"""
+    """keys that the page of participants shows"""
     choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """key → what each of its choices means"""
+    """key → description of each choice"""
     starter: Starter | None = None
     family: bool = False
-    """its results have a family tree"""
-    reads: str = "talks"
-    """what is read of it: talks, answers (to problems) or episodes"""
+    """whether the results have a family tree"""
+    reads: str = "conversations"
+    """what a reader sees: conversations, answers (to problems) or episodes"""
     by_wave: bool = False
-    """a column of its wavefront is a wave; else simply a unit's next call"""
+    """whether a column of the progress panel is a wave; if not, it is a unit's next call"""
 
 
 SCREENS: Mapping[str, KindScreens] = {
@@ -69,45 +69,46 @@ SCREENS: Mapping[str, KindScreens] = {
         rest="Scenarios",
         choices={
             "pairing": {
-                "round_robin": "everybody meets everybody in turn",
+                "round_robin": "each pair meets in turn",
                 "random": "a seeded shuffle each round",
-                "ordered": "every ordered pair, self included: to compare models",
+                "ordered": "every ordered pair with self-play, to compare models",
             },
             "mode": {
-                "standard": "points by conversation",
-                "retained": "secrets kept to the end; rare ones pay more",
-                "diversity": "each different secret kept pays",
-                "targeted": "one secret pays most",
+                "standard": "points per conversation",
+                "retained": "points for secrets held at the end; rare ones score more",
+                "diversity": "points for each different secret held",
+                "targeted": "one secret scores most",
             },
         },
         starter=Starter(
-            "g", "Play a secret game", "400 talks of four agents who want each other's secret", "secret_game.toml"
+            "g",
+            "Play a secret game",
+            "400 conversations of four agents who want each other's secret",
+            "secret_game.toml",
         ),
         by_wave=True,
     ),
     "simulation": KindScreens(
         what=(
-            ("Talk", "context interaction_size num_simulations n_turns"),
+            ("Conversation", "context interaction_size num_simulations n_turns"),
             ("Judge", "judge.question judge.model judge.scale"),
-            ("The talk in detail", "context_file simulation_rounds style thoughts language speaking_order"),
+            ("Details", "context_file simulation_rounds style thoughts language speaking_order"),
         ),
         who=(
             ("Model", "model entity_file"),
             ("Replies", "temperature max_tokens reasoning_effort max_reasoning_tokens"),
         ),
         elsewhere=frozenset({"entity_ids"}),
-        starter=Starter(
-            "t", "Let personas talk", "a panel of invented people on one question, in pairs", "simulation.toml"
-        ),
+        starter=Starter("t", "Run a panel", "fictional personas discuss one question in pairs", "simulation.toml"),
         by_wave=True,
     ),
     "evolution": KindScreens(
         what=(
             ("Search", "problems strategy population_size max_generations max_problems validation_problems"),
             ("Problems", "task labels fields question_template judge_from samples"),
-            ("Marking", "rubric scorer pass_mark marking_seconds"),
-            ("Honesty", "racing seed_final random_baseline"),
-            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts"),
+            ("Scoring", "rubric scorer pass_mark marking_seconds"),
+            ("Fair comparison", "racing seed_final random_baseline"),
+            ("Variation", "selection crossover crossover_rate mutation_rate elite_size seed_prompts"),
             ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),
         ),
         who=(
@@ -118,16 +119,16 @@ SCREENS: Mapping[str, KindScreens] = {
         rest="Sizes",
         choices={
             "task": {
-                "auto": "a number or words, by the expected answer",
-                "number": "a number, however it is written",
-                "choice": "a letter; choices are shown with the question",
-                "label": "one of the labels, or of the answers",
+                "auto": "a number or text, depending on the expected answer",
+                "number": "a number in any notation",
+                "choice": "a letter; the question lists the choices",
+                "label": "one of the labels or of the expected answers",
                 "text": "a few words",
-                "python": "code, which the problem's tests are run on",
-                "judge": "anything, which a judge model rates by the rubric",
+                "python": "code that must pass the problem's tests",
+                "judge": "any text; a judge model rates it by the rubric",
             }
         },
-        starter=Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
+        starter=Starter("v", "Evolve a prompt", "a population of prompts improves at arithmetic", "evolution.toml"),
         family=True,
         reads="answers",
     ),
@@ -141,7 +142,7 @@ SCREENS: Mapping[str, KindScreens] = {
             ("Replies", "temperature max_tokens reasoning_effort max_reasoning_tokens on_error"),
         ),
         how=(("Waves", "use_batching"),),
-        rest="Training in detail",
+        rest="Training details",
         reads="episodes",
     ),
 }
@@ -151,7 +152,7 @@ STARTERS = tuple(screens.starter for screens in SCREENS.values() if screens.star
 
 @cache
 def screens_of(kind: str) -> KindScreens:
-    """A kind of an installed package, or of one that is not installed here, is laid out like any."""
+    """Returns the layout of a kind. Kinds of packages, installed or not, get the general layout."""
     if kind in SCREENS:
         return SCREENS[kind]
     spec = installed(kind)
@@ -159,7 +160,7 @@ def screens_of(kind: str) -> KindScreens:
 
 
 def installed(kind: str) -> Kind | None:
-    """None where nobody has registered it, or its package is broken: the file can be read all the same."""
+    """Returns the kind; None if it is not registered or its package is broken, so that the file stays readable."""
     try:
         return load_kind(kind) if kind in KINDS else None
     except TidepoolError:
@@ -167,12 +168,12 @@ def installed(kind: str) -> Kind | None:
 
 
 def kind_titles() -> dict[str, str]:
-    """Every kind there is to choose from, without loading any."""
+    """Returns the titles of all kinds without loading them."""
     return {kind: kind.replace("_", " ").capitalize() for kind in KINDS}
 
 
 def template(kind: str) -> str:
-    """A study to begin with: the kind's own text, or a section in which everything is left to its default."""
+    """Returns a first draft of a kind: its own template, or a section with defaults only."""
     if kind in SCREENS:
         return (HERE / "compose" / "templates" / f"{kind}.toml").read_text(encoding="utf-8")
     spec = load_kind(kind)

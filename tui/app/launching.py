@@ -1,4 +1,4 @@
-"""Batches run in processes of their own, which outlive the app: a new session, a log file, no pipes."""
+"""Starts batches in separate processes that outlive the app, with a new session, a log file and no pipes."""
 
 import os
 import re
@@ -29,19 +29,19 @@ class Launched:
         return self.process.poll() is not None
 
     def batch_id(self) -> str | None:
-        """The batch it runs, once it has said so."""
+        """Returns the id of the batch, once the process has printed it."""
         started = _BATCH_STARTED.search(self._read_log())
         return started.group(1) if started else None
 
     def complaint(self) -> str | None:
-        """What it died of, where it died before its end."""
+        """Returns the error of a process that failed."""
         if not self.ended or self.process.returncode in (0, 3, 4, 130, 143):
             return None
         log_text = self._read_log()
         complaint_match = _COMPLAINT.search(log_text)
         if complaint_match:
             return complaint_match.group(1).strip()
-        return f"{log_text.strip()[-800:] or 'It said nothing.'}\n\nIts log is {self.log}."
+        return f"{log_text.strip()[-800:] or 'The process ended without a message.'}\n\nThe log is {self.log}."
 
     def _read_log(self) -> str:
         try:
@@ -59,7 +59,7 @@ def resume(database: Path, batch_id: str) -> Launched:
 
 
 def log_folder() -> Path:
-    """In the user's state folder, for its owner alone; the system's temporary folder where that cannot be written."""
+    """Returns a private folder in the user's state folder, or the system's temporary folder if that is not writable."""
     folder = state_folder() / "log"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def log_folder() -> Path:
 
 
 def _launch(database: Path, arguments: list[str], title: str) -> Launched:
-    # Private and certainly new: in a temporary folder others could have made a link of a name that they can guess.
+    # Private and new, because in a temporary folder other users could create a link with a name that they guess.
     descriptor, log = tempfile.mkstemp(".log", time.strftime("%Y%m%d-%H%M%S-"), log_folder())
     with os.fdopen(descriptor, "wb") as sink:
         process = subprocess.Popen(
@@ -84,12 +84,12 @@ def _launch(database: Path, arguments: list[str], title: str) -> Launched:
 
 
 def command(database: Path, *arguments: str) -> list[str]:
-    """This very program, whatever folder one stands in."""
+    """Returns a command line that runs this program from any folder."""
     return [sys.executable, "-P", "-m", "tidepool", "--db", str(database.resolve()), *arguments]
 
 
 def environment() -> dict[str, str]:
-    """That of this process, with the folder that holds the package on Python's path."""
+    """Returns the environment of this process, with the folder of the package on Python's path."""
     package_folder = str(Path(tidepool.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (package_folder, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}

@@ -1,6 +1,6 @@
-"""The library of a file as its screen shows it: items, their details, and records between a form and the file.
+"""The library of a file as shown on its screen: items, their details, and the conversion of form records.
 
-Items are read and made plain in the file's own thread, because a library may hold a hundred thousand people.
+Items are read and cleaned in the file's own thread, because a library may contain a hundred thousand entities.
 """
 
 import sqlite3
@@ -35,7 +35,7 @@ SHELVES = {"entities": "Entities", "types": "Types", "agents": "Agents"}
 
 @dataclass(frozen=True, slots=True)
 class KnownType:
-    """An entity type, built in or of the file; a type that cannot be read says why."""
+    """An entity type, built in or from the file. `fault` says why a type cannot be read."""
 
     name: str
     definition: Mapping[str, Any]
@@ -79,21 +79,21 @@ def read_library(connection: sqlite3.Connection) -> LibraryItems:
 
 
 def matching(items: Iterable[Item], words: str) -> list[Item]:
-    """Those that have all the words somewhere."""
+    """Returns the items that contain all the words."""
     search_words = words.casefold().split()
     return [item for item in items if all(word in item.searched for word in search_words)]
 
 
 def entity_item(stored: StoredEntity) -> Item:
     attributes = ", ".join(f"{name} {in_words(value)}" for name, value in stored.attributes.items())
-    about = "damaged: it cannot be read" if stored.damaged else stored.description or attributes
+    about = "damaged, cannot be read" if stored.damaged else stored.description or attributes
     return _item(stored.id, (stored.name, stored.type or "", about), (stored.description, attributes), stored)
 
 
 def agent_item(stored: StoredAgent) -> Item:
     definition = stored.definition
     model, secret, instructions = (str(definition.get(name) or "") for name in ("model", "secret", "instructions"))
-    about = "damaged: it cannot be read" if stored.damaged else "  ".join(filter(None, (secret, instructions)))
+    about = "damaged, cannot be read" if stored.damaged else "  ".join(filter(None, (secret, instructions)))
     return _item(stored.id, (stored.name, model, about), (secret, instructions), stored)
 
 
@@ -105,7 +105,7 @@ def type_item(known: KnownType) -> Item:
 
 
 def types_in(stored: Sequence[StoredType]) -> list[KnownType]:
-    """The built-in types and those of the file, which win."""
+    """Returns the built-in types and those of the file, which override built-in ones of the same name."""
     built_in = {name: _known(name, record, False) for name, record in built_in_records().items()}
     return list({**built_in, **{one.name: _known(one.name, one.definition, True) for one in stored}}.values())
 
@@ -131,7 +131,7 @@ def details(item: Item) -> list[Passage]:
     if isinstance(stored, KnownType):
         return list(_type(stored))
     if stored.damaged:
-        result = Passage("What the file holds of it cannot be read. x removes it.", "failed")
+        result = Passage("This item is damaged and cannot be read. Press x to delete it.", "failed")
         return [Passage(stored.name, "strong"), Passage(stored.id, "dim"), result]
     return list(_entity(stored) if isinstance(stored, StoredEntity) else _agent(stored))
 
@@ -158,7 +158,7 @@ def _agent(stored: StoredAgent) -> Iterator[Passage]:
     yield Passage("")
     model = str(definition.get("model", ""))
     yield Passage(f"{model} = {PRESETS[model]}" if model in PRESETS else model, label="model")
-    yield Passage(str(definition.get("secret") or "none: it cannot play the secret game"), label="secret")
+    yield Passage(str(definition.get("secret") or "none (required to play the secret game)"), label="secret")
     for name in ("memory", "temperature", "max_tokens", *(key for key in REASONING if definition.get(key))):
         yield Passage("not sent" if definition.get(name) is None else str(definition[name]), label=name)
     if definition.get("instructions"):
@@ -169,7 +169,7 @@ def _agent(stored: StoredAgent) -> Iterator[Passage]:
 
 def _type(known: KnownType) -> Iterator[Passage]:
     yield Passage(known.name, "strong")
-    yield Passage("of this file" if known.own else "built in", "dim")
+    yield Passage("your own" if known.own else "built in", "dim")
     if known.type is None:
         yield Passage(known.fault, "failed")
         return
@@ -180,7 +180,7 @@ def _type(known: KnownType) -> Iterator[Passage]:
         words = inline_toml(details)[1:-1].strip()
         yield Passage(f"{dimension.get('kind')} {words}", label=str(dimension.get("name")))
     yield Passage("")
-    yield Passage("for example, from seed 42", "dim")
+    yield Passage("examples, seed 42", "dim")
     yield from examples(known.type, 42)
 
 
@@ -200,7 +200,7 @@ _WHERE = "entity"
 
 
 def entity_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
-    """One sentence beside the field it is about; what is wrong with no field of the form has an empty place."""
+    """Returns one error for each field. An error about no field of the form has an empty path."""
     try:
         entity_from(record, _WHERE)
     except UsageError as error:
@@ -211,12 +211,12 @@ def entity_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
 
 
 def entity_in(record: Mapping[str, Any], old: StoredEntity | None = None) -> StoredEntity:
-    """Of the same type as the one it takes the place of."""
+    """Returns an entity with the type of the one that it replaces."""
     return stored_entity(entity_from(record, _WHERE), old.type if old else None)
 
 
 def agent_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
-    """One sentence a field; the model's name is asked for in words where it is missing."""
+    """Returns one error for each field."""
     faults: dict[KeyPath, str] = {}
     for fault in problems_in(Agent, record):
         faults.setdefault(fault.where[:1], fault.sentence)

@@ -1,4 +1,4 @@
-"""Opening the app on a file, and leaving the file as one plain file behind."""
+"""Opens the app on a study file, and leaves a single plain file when it ends."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +10,7 @@ from tidepool.tui.app.app import TidepoolApp
 
 
 def open_app(path: Path) -> int:
-    """Runs the app on a study file, made if missing; returns the exit code."""
+    """Runs the app on a study file, which is created if missing. Returns the exit code."""
     prepare(path)
     app = TidepoolApp(path)
     try:
@@ -21,7 +21,7 @@ def open_app(path: Path) -> int:
 
 
 def run_alone(app: TidepoolApp) -> None:
-    """In a process of its own, with those beside it, to its end."""
+    """Runs the app with its helper processes until it ends."""
     app.alone = True
     app.plotting.start()
     app.counting.start()
@@ -32,7 +32,7 @@ def run_alone(app: TidepoolApp) -> None:
 
 
 def _leave_single_file(path: Path) -> None:
-    """Nobody else at work: the file goes back to a single plain one."""
+    """Makes the study a single plain file again, unless a batch is running."""
     with suppress(TidepoolError):
         with reading(path) as connection:
             busy = any(batch.running for batch in read_batches(connection, path))

@@ -1,4 +1,4 @@
-"""Providers as the screens show them: settings of the draft, keys present or missing (never a letter of one), test calls."""
+"""Providers as shown on screens: settings of the draft, whether a key is present (never the key itself), test calls."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from tidepool.tui.drawing.text import dollars, one_line, span
 class ProviderRules:
     providers: Providers = field(default_factory=Providers)
     fault: str = ""
-    """why the draft's own could not be read"""
+    """why the settings of the draft could not be read"""
 
 
 def rules_in_draft(database: Path) -> ProviderRules:
@@ -32,23 +32,23 @@ def rules_in_draft(database: Path) -> ProviderRules:
 
 
 def rules_in(text: str) -> ProviderRules:
-    """Reads no more than the two sections: the rest of a draft may well be unfinished."""
+    """Reads only the sections [service] and [providers], because the rest of a draft may be unfinished."""
     try:
         values = values_of(text)
     except ValueError:
-        return ProviderRules(fault="the draft in Compose is no valid TOML")
+        return ProviderRules(fault="the draft in Compose is not valid TOML")
     try:
         Service.model_validate(values.get("service", {}))
         return ProviderRules(merge_user_providers(Providers.model_validate(values.get("providers", {}))))
     except ValidationError:
-        return ProviderRules(fault="the draft in Compose has a mistake in [service] or [providers]")
+        return ProviderRules(fault="the draft in Compose has an error in [service] or [providers]")
     except UsageError as error:
         return ProviderRules(fault=str(error))
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test call: under way, answered, or refused in the provider's words."""
+    """A test call: pending, answered, or failed with the provider's message."""
 
     model: str
     reply: SingleAnswer | None = None
@@ -72,12 +72,12 @@ class Card:
     asking: bool = True
     trial: Trial | None = None
     fault: str = ""
-    """why nothing could be learned at all"""
+    """why the provider cannot be used"""
     settings: ProviderSettings = field(default_factory=ProviderSettings)
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """None for what is no server: the simulated provider, and those of packages."""
+        """None for providers without a server: the simulated one, and those of installed packages."""
         return endpoint_of(self.name, self.settings) if is_endpoint(self.name, self.settings) else None
 
     @property
@@ -97,7 +97,7 @@ class Card:
 
 
 def state_of(card: Card) -> tuple[str, str]:
-    """In a few words, and the colour they wear."""
+    """Returns the state in a few words, and its colour."""
     if card.trial is not None:
         if card.trial.pending:
             return "test call …", "running"
@@ -105,13 +105,13 @@ def state_of(card: Card) -> tuple[str, str]:
             return f"answered in {span(card.trial.reply.seconds)}", "done"
         return "test call failed", "failed"
     if card.fault:
-        return "cannot be asked", "failed"
+        return "not usable", "failed"
     if card.key_state == "missing":
         return "no key", "waiting"
     if card.asking or card.listed is None:
-        return "asking …", "running"
+        return "connecting…", "running"
     if card.listed.reached is False:
-        return "does not answer", "failed"
+        return "no response", "failed"
     return "ready", "done"
 
 
@@ -123,13 +123,13 @@ def _heading(card: Card, rules: ProviderRules) -> Iterator[Passage]:
     state, colour = state_of(card)
     yield Passage(f"{card.title} · {state}", "strong" if colour != "failed" else "failed")
     if card.name == "simulated":
-        yield Passage("Offline, free, the same by seed; its answers are labelled as simulated.", "dim")
+        yield Passage("Offline, free, reproducible by seed. Replies are labelled as simulated.", "dim")
     if card.fault:
         yield Passage(card.fault, "failed")
     elif card.listed is not None and card.listed.note:
         yield Passage(card.listed.note, "failed" if card.listed.reached is False else "dim")
     if rules.fault:
-        yield Passage(f"{rules.fault}: the defaults are shown", "retried")
+        yield Passage(f"{rules.fault}; showing the defaults", "retried")
 
 
 def _trial(card: Card) -> Iterator[Passage]:
@@ -139,14 +139,14 @@ def _trial(card: Card) -> Iterator[Passage]:
     yield Passage("")
     reply = trial.reply
     if reply is None:
-        words = f": {trial.fault}" if trial.fault else " is asked …"
+        words = f": {trial.fault}" if trial.fault else ": waiting for a reply…"
         yield Passage(f"{trial.model}{words}", "failed" if trial.fault else "running")
         return
-    yield Passage("the test call", "dim")
+    yield Passage("test call", "dim")
     yield Passage(trial.model, label="model")
     yield Passage(span(reply.seconds), label="latency")
     yield Passage(f"{reply.input_tokens} in, {reply.output_tokens} out, {trial.cost}", label="tokens")
-    answer = one_line(reply.text) or "(no words)"
+    answer = one_line(reply.text) or "(empty reply)"
     yield Passage(f"{answer} (simulated)" if reply.simulated else answer, label="answer")
     yield from (Passage(notice, "retried") for notice in reply.notices)
 
@@ -158,10 +158,10 @@ def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
         yield Passage("present" if there else "not set", "done" if there else "dim", label=variable)
     where = card.listed.where if card.listed else "…"
     if {"base_url", "hosts"} & rules.providers.section(card.name).model_fields_set:
-        where += f", as [providers.{card.name}] in Compose says"
+        where += f", set by [providers.{card.name}] in Compose"
     yield Passage(where, label="address")
-    batch = "yes, at about half the price" if card.has_batches else "no: every call goes live"
-    yield Passage(batch if card.name != "simulated" else "yes, pretended", label="batch API")
+    batch = "yes, at about half the price" if card.has_batches else "no, live calls only"
+    yield Passage(batch if card.name != "simulated" else "yes, simulated", label="batch API")
 
 
 def _hosts(card: Card) -> Iterator[Passage]:
@@ -171,14 +171,14 @@ def _hosts(card: Card) -> Iterator[Passage]:
     yield Passage("servers", "dim")
     for host in card.listed.hosts:
         if host.silence:
-            yield Passage(f"× does not answer: {host.silence}", "failed", label=host.address)
+            yield Passage(f"× no response: {host.silence}", "failed", label=host.address)
         else:
-            models = ", ".join(host.models[:20]) or "no model yet: tidepool models --pull llama3.2"
-            yield Passage(f"■ answers: {models}", "done", label=host.address)
+            models = ", ".join(host.models[:20]) or "no models; run tidepool models --pull llama3.2"
+            yield Passage(f"■ online: {models}", "done", label=host.address)
 
 
 def price_words(amount: float | None) -> str:
-    """Dollars for a million tokens."""
+    """Formats a price in dollars per million tokens."""
     if amount is None:
         return "unknown"
     if amount == 0:
@@ -187,7 +187,7 @@ def price_words(amount: float | None) -> str:
 
 
 def usual_model(card: Card) -> str | None:
-    """The one a test call asks unless another is chosen: the cheapest that talks."""
+    """Returns the default model of a test call: the cheapest one that is not for embeddings."""
     if card.name == "simulated":
         return "simulated:guarded"
     models = card.listed.models if card.listed else ()

@@ -1,4 +1,4 @@
-"""The driver of an app in a browser's tab, as `tidepool web` starts it."""
+"""The driver of an app in a browser tab, as started by `tidepool web`."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from textual.drivers.web_driver import WebDriver
 
 
 class TabDriver(WebDriver):
-    """Ends the app when its server has closed the connection: Textual's driver would run on without input."""
+    """Ends the app when its server closes the connection. Textual's driver would continue without input."""
 
     def start_application_mode(self) -> None:
         self._running_loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Few colours with fixed meanings, derived from any of Textual's themes; and a glyph for each, so that NO_COLOR loses nothing."""
+"""A few colours with fixed meanings, derived from any Textual theme. Each has a glyph, so that NO_COLOR loses no information."""
 
 import tomllib
 from dataclasses import replace
@@ -14,11 +14,11 @@ STATES = {
     "waiting": ("·", "waiting"),
     "running": ("▸", "in flight"),
     "done": ("■", "done"),
-    "cached": ("□", "from the cache"),
+    "cached": ("□", "from cache"),
     "retried": ("◆", "done after a retry"),
     "failed": ("×", "failed"),
 }
-"""what a call, a unit or a batch can be: its glyph and what it means"""
+"""states of a call, a unit or a batch, with glyph and meaning"""
 
 BATCH_STATES = {
     "pending": ("·", "waiting"),
@@ -29,7 +29,7 @@ BATCH_STATES = {
     "failed": ("×", "failed"),
     "interrupted": ("◇", "retried"),
 }
-"""a batch's status: its glyph, and the state whose colour it wears"""
+"""status of a batch → its glyph and the state whose colour it has"""
 
 
 DARK = Theme(
@@ -46,7 +46,7 @@ DARK = Theme(
     panel="#182a2e",
     variables={"border": "#2f6f73"},
 )
-# Okabe and Ito's colours: blue for done and orange for failed, which all kinds of eyes tell apart.
+# Okabe and Ito's colours: blue for done and orange for failed, which colour-blind people can distinguish.
 COLOUR_BLIND = replace(
     DARK, name="tidepool-colour-blind", primary="#56b4e9", success="#56b4e9", error="#e69f00", accent="#f0e442"
 )
@@ -54,7 +54,7 @@ LIGHT_NAME = "textual-light"
 
 
 def theme_colours(theme: Theme) -> dict[str, str]:
-    """What the app needs beyond a theme's own colours; every ink is readable on every ground, which a test works out."""
+    """Returns the colours that the app adds to a theme. Every text colour is readable on every background, which a test checks."""
     colours = theme.to_color_system().generate()
     base = {name: Color.parse(colours[name]) for name in ("background", "surface", "panel", "foreground", "primary")}
     cursor = base["background"].blend(base["primary"], 0.22)
@@ -82,12 +82,12 @@ def theme_colours(theme: Theme) -> dict[str, str]:
 
 
 def settings_file() -> Path:
-    """Beside the user's own endpoints; it need not exist."""
+    """Returns the settings file, next to the user's endpoints. It may not exist."""
     return config_folder() / "app.toml"
 
 
 def read_theme(path: Path) -> str:
-    """The chosen theme; nothing where none was chosen, or the file cannot be read."""
+    """Returns the chosen theme; empty if none was chosen or the file cannot be read."""
     try:
         return str(tomllib.loads(path.read_text(encoding="utf-8")).get("theme", ""))
     except (OSError, ValueError):
@@ -95,6 +95,6 @@ def read_theme(path: Path) -> str:
 
 
 def keep_theme(path: Path, name: str) -> None:
-    """Writes the theme into the file."""
+    """Writes the theme to the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'theme = "{name}"\n', encoding="utf-8")

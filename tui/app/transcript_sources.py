@@ -1,6 +1,6 @@
-"""What a batch offers to read: conversations, the answers of an evolution, the episodes of a mutation.
+"""Sources of transcripts: conversations, the answers of an evolution, the episodes of a mutation.
 
-Each source is a list of numbers of any length. Heads are read for the rows in view, the text for the one under the cursor.
+Each source is a list of numbers of any length. Heads are read for the visible rows, and the text for the row under the cursor.
 """
 
 import sqlite3
@@ -36,14 +36,14 @@ from tidepool.tui.drawing.transcript import GRADES, Readable, ReadAnswer
 
 MOST_WAVES = MOST_SPEAKERS = 200
 NAMES = 28
-"""cells for those who talk"""
+"""width of the names of the speakers"""
 Choice = tuple[Content | str, str | int]
-"""what is shown, and what it stands for"""
+"""the label of a choice, and its value"""
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFilter:
-    """What the line of filters says."""
+    """The chosen filters."""
 
     words: str = ""
     show: str = "all"
@@ -52,25 +52,25 @@ class TranscriptFilter:
 
 
 class TranscriptSource:
-    """The conversations of a batch; other sources override what differs."""
+    """The conversations of a batch. Other sources override what differs."""
 
-    title = "Talks"
+    title = "Conversations"
     hint = 'search: words, "a phrase"'
-    """what may be typed into the search line"""
+    """placeholder of the search line"""
     shows: ClassVar[Mapping[str, str]] = {
-        "all": "all talks",
+        "all": "any result",
         "revealed": "revealed",
-        "kept": "all kept",
+        "kept": "not revealed",
         "failed": "failed",
     }
     anybody = "anyone"
     any_part = "any wave"
     splits: ClassVar[Mapping[str, str]] = {}
-    """what may be chosen in place of a wave, and what it is called"""
+    """choices instead of waves, with their labels"""
     lists_hits = True
-    """a search lists the messages it has found; else it narrows the list"""
+    """whether a search lists messages; if not, it narrows the list"""
     places: Mapping[str, int] = MappingProxyType({})
-    """of those who take part, by which each has a mark"""
+    """places of the participants, which determine their glyphs and colours"""
 
     def __init__(self, batch_number: int = 0) -> None:
         self.number = batch_number
@@ -104,7 +104,7 @@ class TranscriptSource:
         elif head.revealed:
             pieces.append((f"◆ {' and '.join(map(one_line, head.revealed))} revealed", "running"))
         elif head.status != "completed":
-            pieces.append(("▸ under way", "dim"))
+            pieces.append(("▸ running", "dim"))
         return pieces
 
     def read(self, connection: sqlite3.Connection, number: int) -> Readable | None:
@@ -133,7 +133,7 @@ class Episodes(TranscriptSource):
         return array("I", (number for number in numbers if number in in_split))
 
     def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
-        return f"{count(len(numbers))} of {count(batch.units_total)} episodes: who played, mean reward, query"
+        return f"{count(len(numbers))} of {count(batch.units_total)} episodes: player, mean reward, query"
 
     def heads(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> Mapping[int, EpisodeHead]:
         return episode_heads(connection, self.number, numbers)
@@ -181,12 +181,12 @@ class Answers(TranscriptSource):
         return matching_answers(connection, self.number, AnswerFilter(filters.words, grade, ids, split=split))
 
     def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
-        return f"{count(len(numbers))} answers, wrong ones first · enter reads one"
+        return f"{count(len(numbers))} answers, wrong ones first · enter opens one"
 
     def heads(
         self, connection: sqlite3.Connection, numbers: Sequence[int]
     ) -> Mapping[int, tuple[AnswerHead, str | None]]:
-        """With what the prompt is to the study, where it is one of the finalists."""
+        """Returns the heads, each with the role of its prompt if it is a finalist."""
         roles = {genome_id: role for role, genome_id in reversed(finalists(connection, self.number).items())}
         by_number = answer_heads(connection, self.number, numbers)
         return {number: (head, roles.get(head.genome_id)) for number, head in by_number.items()}
@@ -195,7 +195,7 @@ class Answers(TranscriptSource):
         head, role = head_and_role
         mark, style = GRADES[head.grade]
         extracted = one_line(head.extracted or head.grade)
-        gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
+        gold = f", not {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
         return [
             (f" {mark} ", style),
             (fitted(self.splits.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),

@@ -1,6 +1,7 @@
-"""The process beside the app. It reads jobs from its input, answers each on its output, and ends with its input.
+"""A helper process of the app. Reads jobs from its input, writes each result to its output, and ends with its input.
 
-A job is a function of this package with its arguments. Both ways are pickled: only the app writes to a worker.
+A job is a function of this package with its arguments. Jobs and results are pickled, which is safe because only the app writes
+to a worker.
 
 python -m tidepool.tui.app.worker
 """
@@ -23,7 +24,7 @@ Job = tuple[Callable[..., object], tuple[object, ...], Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class InterimEstimate:
-    """What a batch has come to so far, and the seconds that it took to count, by which one may pace oneself."""
+    """The interim result of a batch, and the CPU seconds that it took to compute, which limit how often it is read."""
 
     headline: "Headline | None" = None
     blocks: "tuple[Block, ...]" = ()
@@ -37,7 +38,7 @@ class InterimEstimate:
 
 
 def so_far(path: Path, batch_id: str) -> InterimEstimate:
-    """Of a batch; a study of several batches has no one figure."""
+    """Returns the interim result of a batch. It is empty for a study of several batches."""
     from tidepool.engine.reports.figures import assign_places
     from tidepool.engine.results.so_far import findings_so_far, stored_headline
     from tidepool.storage.batches import find_batch
@@ -56,7 +57,7 @@ def so_far(path: Path, batch_id: str) -> InterimEstimate:
 
 
 def report(path: Path, batch_id: str, *, of_study: bool) -> "Report":
-    """All that is to be shown of a batch, or of a study of several batches."""
+    """Returns the report of a batch, or of a study of several batches."""
     if of_study:
         from tidepool.engine.design.report import study_report
         from tidepool.engine.design.statistics import summarise_study
@@ -69,7 +70,7 @@ def report(path: Path, batch_id: str, *, of_study: bool) -> "Report":
 
 
 def comparison(path: Path, batch_ids: Sequence[str], *, one_kind: bool) -> "list[Block]":
-    """Several batches side by side, of one kind or of several."""
+    """Compares several batches, of one kind or of several."""
     from tidepool.engine.results.comparing import compare, comparison_blocks
     from tidepool.engine.results.summary import summarise
 
@@ -80,7 +81,7 @@ def comparison(path: Path, batch_ids: Sequence[str], *, one_kind: bool) -> "list
 
 
 def expected_calls(path: Path, batch_id: str) -> tuple[int, bool, int]:
-    """How many calls a batch is to have by its own config, whether that is exact, and how many waves."""
+    """Returns the planned number of calls of a batch, whether it is exact, and the planned number of waves."""
     from tidepool.engine.branching.replay import study_to_run
     from tidepool.engine.run import config_to_resume
     from tidepool.engine.runtime.plans import merge_plans
@@ -97,7 +98,7 @@ def expected_calls(path: Path, batch_id: str) -> tuple[int, bool, int]:
 
 
 def family_tree(path: Path, batch_id: str) -> str:
-    """An evolution's family tree, as `show --genealogy` prints it."""
+    """Returns the family tree of an evolution, as printed by `show --genealogy`."""
     from tidepool.engine.results.summary import statistics_of
     from tidepool.engine.studies.evolution.records import read_family
     from tidepool.storage.batches import find_batch
@@ -116,7 +117,7 @@ def family_tree(path: Path, batch_id: str) -> str:
 
 
 def answer(job: Job) -> tuple[str, Any]:
-    """What went wrong, or nothing, and what the job came to."""
+    """Runs a job. Returns an error message, empty on success, and the result."""
     from tidepool.storage.errors import TidepoolError
     from tidepool.storage.queries.damage import blame
 
@@ -126,7 +127,7 @@ def answer(job: Job) -> tuple[str, Any]:
     except TidepoolError as error:
         return str(error), None
     except Exception as error:
-        path = next((one for one in args if isinstance(one, Path)), None)  # a stranger's file may be to blame
+        path = next((one for one in args if isinstance(one, Path)), None)  # an untrusted file may be the cause
         return str((blame(path, error) if path else None) or f"{type(error).__name__}: {error}"), None
 
 

@@ -1,4 +1,4 @@
-"""Configs for people: that of a batch as the TOML a person would write, and the examples that come with Tidepool."""
+"""Configs as readable TOML: the config of a batch, and the examples that come with Tidepool."""
 
 import re
 import sqlite3
@@ -13,8 +13,8 @@ from tidepool.storage.studies import cells_of, find_study
 
 
 def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
-    """To run anew: without the addresses of servers that only the file names. Of a study (by a number below zero) it is the
-    config with its design."""
+    """Returns a config to run again, without server addresses from an untrusted file. A negative number is a study, whose config
+    includes its design."""
     row = batch_numbered(connection, abs(batch_number))
     if batch_number < 0:
         study = find_study(connection, row["study_id"])
@@ -23,17 +23,17 @@ def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
 
 
 def examples() -> dict[str, Path]:
-    """name → config. Installed they lie in the package, in a checkout beside it."""
+    """Returns the example configs by name. They are in the installed package, or next to it in a checkout."""
     package_folder = Path(str(tidepool.__file__)).resolve().parent
     places = (package_folder / "examples", package_folder.parent / "examples")
     folder = next((place for place in places if place.is_dir()), None)
     if folder is None:
-        raise FileError("The examples are not there: this Tidepool was installed without them. Install it again.")
+        raise FileError("The examples are missing from this installation of Tidepool. Reinstall Tidepool.")
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def about(path: Path) -> str:
-    """The first sentence of the comment that a config opens with."""
+    """Returns the first sentence of the comment at the top of a config."""
     lines = path.read_text(encoding="utf-8").splitlines()
     opening = lines[: next((place for place, line in enumerate(lines) if not line.startswith("#")), 0)]
     words = " ".join(line.removeprefix("#").strip() for line in opening)

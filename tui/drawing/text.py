@@ -1,6 +1,6 @@
-"""Text for the terminal: numbers and moments as people read them, text fitted to a width, wrapped, printed.
+"""Text for the terminal: formats numbers and times, fits text to a width, wraps it, prints it.
 
-Whatever is printed or fitted into a cell is made plain first, whoever wrote it."""
+All text is cleaned before it is printed or fitted into a cell, whatever its source."""
 
 import itertools
 import re
@@ -23,13 +23,13 @@ from tidepool.storage.text import plain as plain
 from tidepool.storage.text import shortened as shortened
 
 Piece = tuple[str, str]
-"""text and the name of its style, or '' for plain"""
+"""text and the name of its style; '' for none"""
 
 # -- widths ------------------------------------------------------------------------------------------------------------
 
 
 def fitted(text: str, width: int, *, right: bool = False) -> Plain:
-    """Exactly `width` cells: cut with an ellipsis, or padded."""
+    """Returns text of exactly `width` cells, cut with an ellipsis or padded."""
     if width <= 0:
         return Plain()
     text = plain(text[: 8 * width + 64])
@@ -41,7 +41,7 @@ def fitted(text: str, width: int, *, right: bool = False) -> Plain:
 
 
 def has_words(text: str, words: str) -> bool:
-    """Whether all the words are somewhere in the text, whatever their case."""
+    """Whether the text contains all the words, ignoring case."""
     folded = text.casefold()
     return all(word in folded for word in words.casefold().split())
 
@@ -50,7 +50,7 @@ def has_words(text: str, words: str) -> bool:
 
 
 def count(value: float) -> str:
-    """1,234 up to a hundred thousand, then 123k, 1.2M."""
+    """Formats a count: 1,234 up to a hundred thousand, then 123k, 1.2M."""
     if value < 100_000:
         return f"{value:,.0f}"
     if value < 10_000_000:
@@ -59,19 +59,19 @@ def count(value: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """Never a zero that is none: 41/s, 0.2/s, 1.5/min."""
+    """Formats a rate: 41/s, 0.2/s, 1.5/min. A small rate is never shown as zero."""
     if 0 < per_second < 0.095:
         return f"{60 * per_second:.1f}/min"
     return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
 
 
 def utc(moment: float) -> str:
-    """A moment that sorts, and means the same to everybody who reads it."""
+    """Formats a time in UTC, so that it sorts and is the same for every reader."""
     return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(moment))
 
 
 def ago(moment: float, now: float | None = None) -> str:
-    """How old something is, in one word: 5 s, 12 min, 3 h, 2 d."""
+    """Formats an age: 5 s, 12 min, 3 h, 2 d."""
     seconds = max(0.0, (time.time() if now is None else now) - moment)
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -80,36 +80,36 @@ def ago(moment: float, now: float | None = None) -> str:
 
 
 def resting(provider: str, since: float, until: float, why: str, down: bool) -> str:
-    """For what calls wait, with the time that is left."""
+    """Describes why calls to a provider wait, and for how long."""
     now = time.time()
     left = max(0.0, until - now)
     if down:
-        return f"{provider} is down: waiting for {ago(since, now)}, gives up in {countdown(left)}"
-    return f"{provider} rests {countdown(left)} more ({why})"
+        return f"{provider} is down: waiting since {ago(since, now)} ago, gives up in {countdown(left)}"
+    return f"{provider} pauses for {countdown(left)} ({why})"
 
 
 def countdown(seconds: float) -> str:
-    """Whole seconds: 42 s, 8:40."""
+    """Formats whole seconds: 42 s, 8:40."""
     whole = round(seconds)
     return f"{whole} s" if whole < 100 else f"{whole // 60}:{whole % 60:02}"
 
 
 def dollars(amount: float | None) -> str:
-    """Unknown prices are a dash, never a zero."""
+    """Formats an amount in dollars. An unknown amount is a dash."""
     if amount is None:
         return "–"
     return f"${amount:,.2f}" if amount >= 10 or amount == 0 else f"${amount:,.4f}"
 
 
 def at_most(amount: float | None) -> str:
-    """What something may cost, before it is bought: never a zero that is none."""
+    """Describes a maximum cost. A small amount is never shown as zero."""
     if amount is None:
-        return "at a price that is not known"
-    return "for less than $0.0001" if 0 < amount < 0.0001 else f"for {dollars(amount)} at most"
+        return "at an unknown price"
+    return "for less than $0.0001" if 0 < amount < 0.0001 else f"for up to {dollars(amount)}"
 
 
 def percent(part: float, whole: float) -> str:
-    """Never 100 % before the end."""
+    """Formats a share. Shows 100 % only at the end."""
     if not whole:
         return "–"
     return f"{min(100 if part >= whole else 99, int(100 * part / whole))} %"
@@ -120,11 +120,11 @@ def percent(part: float, whole: float) -> str:
 
 _WORD = re.compile(r"\S+")
 MARKS_IN_A_CELL = 8
-"""accents without end pile up in one cell: a line is cut before they cost more than a screen"""
+"""combining marks per cell at most; a line with more of them is cut"""
 
 
 def wrapped(text: str, width: int) -> list[tuple[int, int]]:
-    """(start, end) of each line. Lines break at spaces; a word longer than the line is cut."""
+    """Returns (start, end) of each line. Lines break at spaces, and a word longer than a line is cut."""
     width = max(1, width)
     lines: list[tuple[int, int]] = []
     offset = 0
@@ -163,7 +163,7 @@ def _chopped(word: str, width: int) -> list[str]:
 
 
 def marked(line: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """A line cut where marks begin and end: (start, end, style), the style empty between marks. Later marks win."""
+    """Splits a line where marks begin and end into (start, end, style). The style is empty between marks. Later marks win."""
     start, end = line
     cuts = {start, end}
     for first, last, _ in spans:
@@ -184,7 +184,7 @@ def plain_table(
     right: Collection[str] = (),
     no_wrap: Collection[str] = (),
 ) -> Table:
-    """Rows below the names of their columns, without lines around them."""
+    """Builds a table with column names and without borders."""
     table = Table(box=None, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left", no_wrap=name in no_wrap)
@@ -194,8 +194,8 @@ def plain_table(
 
 
 class Terminal(Console):
-    """Rich leaves an escape sequence in a text as it is, and ends the program with 1 where a reader goes away (`| head`);
-    what that means is for the command to say."""
+    """A console that removes escape sequences from text, which Rich does not. Raises BrokenPipeError if a reader stops reading
+    (`| head`), where Rich would end the program with code 1."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -206,6 +206,6 @@ class Terminal(Console):
 
 
 def console(file: TextIO | None = None) -> Console:
-    """On stdout, or where `file` says."""
+    """Returns a console for stdout or `file`."""
     width = min(110, shutil.get_terminal_size((80, 24)).columns) if file is None else None
     return Terminal(file=file, markup=False, highlight=False, emoji=False, width=width)

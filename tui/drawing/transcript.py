@@ -1,6 +1,6 @@
-"""One conversation, episode or answer as lines: wrapped, never interpreted, with what gave a secret away marked.
+"""Renders a conversation, an episode or an answer as wrapped lines, with revealed secrets marked. Markup is not interpreted.
 
-The app and `tidepool show` show the same lines; each has its own colours for the styles named here.
+The app and `tidepool show` share these lines. Each has its own colours for the styles named here.
 """
 
 from collections import deque
@@ -21,17 +21,17 @@ Span = tuple[int, int, str]
 NOBODY: Mapping[str, int] = {}
 GRADES = {"wrong": ("×", "failed"), "unclear": ("?", "retried"), "missing": ("–", "retried"), "right": ("■", "done")}
 ENDINGS = {
-    "success": "ended well",
-    "length": "its length was used up",
-    "lost": "the last step was lost and does not count",
-    "budget": "the budget was used up",
-    "left": "its learner went another way when it was started again",
+    "success": "success",
+    "length": "maximum length reached",
+    "lost": "the last step failed and does not count",
+    "budget": "budget reached",
+    "left": "not continued, because the learner chose differently after a restart",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """One answer to read, with the prompt that it was given by."""
+    """An answer with the prompt that produced it."""
 
     answer: Answer
     role: str | None
@@ -48,21 +48,21 @@ class TranscriptLine:
 
 
 def marked_name(name: str, places: Mapping[str, int], unknown: str = "accent") -> Piece:
-    """With the glyph and the colour of its place among those who take part."""
+    """Returns a name with the glyph and the colour of its place among the participants."""
     if (place := places.get(name)) is None:
         return one_line(name), unknown
     return f"{glyph_of(place)} {one_line(name)}", f"who-{place % len(INKS)}"
 
 
-def lines_of(talk: Readable, width: int, words: Sequence[str], places: Mapping[str, int]) -> list[TranscriptLine]:
-    """`words` are marked where they occur; `places` are those of all who take part in the batch."""
-    if isinstance(talk, Transcript):
-        return talk_lines(talk, width, words, places)
-    return answer_lines(talk, width, words)
+def lines_of(transcript: Readable, width: int, words: Sequence[str], places: Mapping[str, int]) -> list[TranscriptLine]:
+    """Returns the lines of a text. Marks `words` where they occur. `places` are the places of the batch's participants."""
+    if isinstance(transcript, Transcript):
+        return talk_lines(transcript, width, words, places)
+    return answer_lines(transcript, width, words)
 
 
 def answer_lines(read: ReadAnswer, width: int, words: Sequence[str]) -> list[TranscriptLine]:
-    """The question, what was answered and what is right, the reply, and the prompt that it was given by."""
+    """Returns the question, the parsed and the expected answer, the reply, and the prompt."""
     answer = read.answer
     sample = f", sample {answer.sample}" if answer.sample else ""
     title = f" {TITLES.get(answer.split, one_line(answer.split))}, number {answer.problem}{sample}"
@@ -77,58 +77,60 @@ def answer_lines(read: ReadAnswer, width: int, words: Sequence[str]) -> list[Tra
 
 
 def _headed(name: str, note: str = "") -> list[TranscriptLine]:
-    """A heading below an empty line."""
+    """Returns an empty line and a heading."""
     return [TranscriptLine(), TranscriptLine(((f" {one_line(name)}", "accent"), (f"  {one_line(note)}", "dim")))]
 
 
 def talk_lines(
-    talk: Transcript, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
+    transcript: Transcript, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
 ) -> list[TranscriptLine]:
-    is_episode = "steps" in talk.details
-    round_text = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
-    title = f"{'episode' if is_episode else 'conversation'} {talk.sequence_number}{round_text}: "
-    title += f"{' and '.join(talk.participants)}, {talk.status}{_simulated(talk)}"
+    is_episode = "steps" in transcript.details
+    round_text = f", game {transcript.game}, round {transcript.round}" if transcript.game is not None else ""
+    title = f"{'episode' if is_episode else 'conversation'} {transcript.sequence_number}{round_text}: "
+    title += f"{' and '.join(transcript.participants)}, {transcript.status}{_simulated(transcript)}"
     lines = _body(one_line(title), width, [], "strong", 1)
-    lines += _episode(talk, width, words) if is_episode else _messages(talk, width, words, places)
-    if talk.error:
-        lines += [TranscriptLine(), *_body(f"failed: {plain(talk.error)}", width, [], "failed")]
-    if talk.outcomes or talk.judgements:
+    lines += _episode(transcript, width, words) if is_episode else _messages(transcript, width, words, places)
+    if transcript.error:
+        lines += [TranscriptLine(), *_body(f"failed: {plain(transcript.error)}", width, [], "failed")]
+    if transcript.outcomes or transcript.judgements:
         lines.append(TranscriptLine())
-    lines += [TranscriptLine(_outcome(outcome, places)) for outcome in talk.outcomes]
-    for judgement in talk.judgements:
+    lines += [TranscriptLine(_outcome(outcome, places)) for outcome in transcript.outcomes]
+    for judgement in transcript.judgements:
         rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
-        lines.append(TranscriptLine(((f" {one_line(str(judgement['entity']))} is judged: {rating}", ""),)))
+        lines.append(TranscriptLine(((f" {one_line(str(judgement['entity']))}, rating: {rating}", ""),)))
     return lines
 
 
-def _simulated(talk: Transcript) -> str:
-    """By who spoke: a judge that is simulated makes no talk a simulated one."""
-    spoken = {is_simulated(message.model) for message in talk.messages if message.model != ASSIGNED}
+def _simulated(transcript: Transcript) -> str:
+    """Describes whether the speakers were simulated. A simulated judge does not count."""
+    spoken = {is_simulated(message.model) for message in transcript.messages if message.model != ASSIGNED}
     return "" if True not in spoken else " (partly simulated)" if False in spoken else " (simulated)"
 
 
-def _messages(talk: Transcript, width: int, words: Sequence[str], places: Mapping[str, int]) -> list[TranscriptLine]:
+def _messages(
+    transcript: Transcript, width: int, words: Sequence[str], places: Mapping[str, int]
+) -> list[TranscriptLine]:
     lines = []
-    for message in talk.messages:
+    for message in transcript.messages:
         assigned = message.model == ASSIGNED
-        notes = one_line(message.model) + (" · from the cache" if message.source == "cache" and not assigned else "")
+        notes = one_line(message.model) + (" · from cache" if message.source == "cache" and not assigned else "")
         name = marked_name(message.speaker or "", places)
         heading = ((f" {message.turn} ", "dim"), name, (f"  {notes}", "dim"))
         lines += [TranscriptLine(), TranscriptLine(heading, message.turn)]
         if message.thought:
             lines += _body(plain(message.thought), width, [], "thought")
         text = plain(message.content)
-        lines += _body(text, width, [*hits_in(text, words), *_reveals(talk, message)], "")
+        lines += _body(text, width, [*hits_in(text, words), *_reveals(transcript, message)], "")
     return lines
 
 
-def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[TranscriptLine]:
-    """Step by step: the query as it was, what an operator made of it, what the target said, what that was worth."""
-    details, split = talk.details, split_of(talk.details)
+def _episode(transcript: Transcript, width: int, words: Sequence[str]) -> list[TranscriptLine]:
+    """Returns each step: the query, its rewrite by an operator, the target's reply, and the reward."""
+    details, split = transcript.details, split_of(transcript.details)
     about = f"{QUERY_SPLITS.get(split, split)}; reference: {details.get('reference') or UNKNOWN}"
     lines = _body(plain(about), width, [], "dim")
-    for step in episode_steps(details, talk.messages):
-        note = "  no usable rewrite: the query as it was" if step.fell_back else ""
+    for step in episode_steps(details, transcript.messages):
+        note = "  no usable rewrite, query unchanged" if step.fell_back else ""
         head = ((f" {step.number} ", "dim"), (one_line(step.operator), "accent"), (note, "dim"))
         lines += [TranscriptLine(), TranscriptLine(head, 2 * step.number - 1)]
         lines += _body(plain(step.query or ""), width, [], "dim")
@@ -137,7 +139,7 @@ def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[Transcr
         target = (("   target", "accent"), (f"  {one_line(step.model or '')}", "dim"))
         lines.append(TranscriptLine(target, 2 * step.number))
         lines += _message_lines(step.reply or "", width, words)
-        reward_text = "lost: masked" if step.reward is None else f"reward {step.reward:.3f}"
+        reward_text = "failed, not counted" if step.reward is None else f"reward {step.reward:.3f}"
         lines.append(TranscriptLine(((f"   {reward_text}", "strong"),)))
     end = f" {ENDINGS.get(str(details.get('ended')), 'ended')}; mean reward {number(details.get('mean_reward'), 3)}"
     return [*lines, TranscriptLine(), TranscriptLine(((end, ""),))]
@@ -148,10 +150,10 @@ def _message_lines(text: str, width: int, words: Sequence[str]) -> list[Transcri
     return _body(text, width, hits_in(text, words), "")
 
 
-def _reveals(talk: Transcript, message: StoredMessage) -> list[Span]:
-    """Spans of the raw text are moved to where they are in the plain one."""
+def _reveals(transcript: Transcript, message: StoredMessage) -> list[Span]:
+    """Returns the spans of revealed secrets, converted from positions in the raw text to positions in the cleaned text."""
     spans = []
-    for outcome in talk.outcomes:
+    for outcome in transcript.outcomes:
         is_hit = outcome["revealed"] or outcome["uncertain"]
         if is_hit and outcome["turn"] == message.turn and outcome["start"] is not None:
             start, end = (len(plain(message.content[: int(str(outcome[at]))])) for at in ("start", "end"))
@@ -160,7 +162,7 @@ def _reveals(talk: Transcript, message: StoredMessage) -> list[Span]:
 
 
 def hits_in(text: str, words: Sequence[str]) -> list[Span]:
-    """Where the words occur, whatever their case."""
+    """Returns where the words occur, ignoring case."""
     folded = text.casefold()
     spans: list[Span] = []
     if len(folded) != len(text):
@@ -187,7 +189,7 @@ def _body(text: str, width: int, spans: Sequence[Span], style: str, indent: int 
 
 def _outcome(outcome: Mapping[str, Any], places: Mapping[str, int]) -> tuple[Piece, ...]:
     style = "reveal" if outcome["revealed"] else "running" if outcome["uncertain"] else "done"
-    score = ", score open until the game ends"
+    score = ", no score before the game ends"
     if outcome["score"] is not None:
         score = f", score {number(outcome['score'], 2)}"
     if outcome["verdict_step"] is not None:

@@ -166,7 +166,7 @@ def test_only_so_many_run_at_once_and_a_new_api_resumes_what_waited(
     ("change", "code", "word"),
     [
         ({"entity_ids": ["nobody"]}, 400, "no entity 'nobody'"),
-        ({"entity_ids": ["ada", "ada"]}, 400, "named twice"),
+        ({"entity_ids": ["ada", "ada"]}, 400, "listed twice"),
         ({"interaction_size": 9}, 400, "only 4 entities"),
         ({"model": "gpt4o_mnii"}, 400, "did you mean 'gpt4o_mini'"),
         ({"context": "  "}, 400, "context is empty"),

@@ -111,7 +111,7 @@ def test_a_study_of_which_one_batch_is_meant_is_refused_with_the_ids_to_write(
             assert main([*begin, "show", reference, *more]) == 2
             error = capsys.readouterr().err
             assert (
-                f"{reference} is a study, and here one batch of it is meant. Write its id instead of {reference}: "
+                f"{reference} is a study, but this command needs one of its batches. Use a batch id instead of {reference}: "
                 in error
             )
             assert f"{cell['batch_id']} (simulated:naive, plain · replicate 1)" in error

@@ -331,7 +331,7 @@ async def test_the_providers_screen_sends_no_key_to_a_server_that_only_the_draft
     async with opened(database) as (app, pilot):
         await pilot.press("6")
         await until(pilot, lambda: isinstance(app.screen, ProvidersScreen), "the providers")
-        await until(pilot, lambda: "not asked yet" in app.screen._cards["openai"].fault, "the note")  # type: ignore[attr-defined]
+        await until(pilot, lambda: "Press r to connect" in app.screen._cards["openai"].fault, "the note")  # type: ignore[attr-defined]
         assert server.urls["openai"] in app.screen._cards["openai"].fault  # type: ignore[attr-defined]
         await pilot.press("r")
         await pilot.pause(0.2)

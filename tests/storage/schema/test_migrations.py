@@ -82,7 +82,7 @@ async def test_a_copy_that_is_there_is_not_overwritten_and_what_the_wal_holds_is
 
 @pytest.mark.parametrize(
     ("schema", "words"),
-    [(Schema(NEXT.text, (add_mood, broken)), "nowhere"), (Schema(CURRENT.text, (add_mood,)), "unit is not the table")],
+    [(Schema(NEXT.text, (add_mood, broken)), "nowhere"), (Schema(CURRENT.text, (add_mood,)), "the table unit has another definition")],
 )
 async def test_an_upgrade_that_fails_rolls_everything_back(database: Path, schema: Schema, words: str) -> None:
     await run_batch(game(5, 2), database)
@@ -99,7 +99,7 @@ async def test_no_file_is_upgraded_while_a_batch_runs_in_it(database: Path) -> N
     summary = await run_batch(game(2, 1), database)
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("UPDATE batch SET status = 'in_progress'")
-    with batches.holding(database, summary["batch_id"]), pytest.raises(FileError, match="runs in it"):
+    with batches.holding(database, summary["batch_id"]), pytest.raises(FileError, match="is running in it"):
         prepare(database, schema=NEXT)
     assert query(database, "PRAGMA user_version") == [(OLD,)] and backups(database) == []
 

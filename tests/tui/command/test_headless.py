@@ -217,7 +217,7 @@ def test_a_running_batch_is_steered_from_another_process(tidepool: Tidepool, tmp
     with tidepool.start("--run", str(written(tmp_path, 400, 5, more=SLOW)), "--json") as process:
         until(lambda: calls(tidepool.database) >= 3, process)
         second = tidepool("--resume", "last")
-        assert second.returncode == 1 and "is being run by another process" in second.stderr
+        assert second.returncode == 1 and "is already running in another process" in second.stderr
         assert tidepool("delete", "last", "--yes").returncode == 1
         assert tidepool("limits", "last", "max_concurrent=0").returncode == 2
         assert tidepool("limits", "last", "max_concurrent=2", "budget_usd=9.0").returncode == 0

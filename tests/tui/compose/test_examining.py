@@ -54,7 +54,7 @@ def test_what_is_wrong_in_a_field_is_told_of_that_field(
 def test_the_plan_tells_combinations_calls_waves_and_how_sure_it_will_be(study: Path) -> None:
     found = look(template("simulation"), study)
     assert found.shape == ("C(3,2) = 3 combinations possible, 3 run: each at most once",)
-    assert "12 calls" in in_one_line(found).plain
+    assert "12 requests" in in_one_line(found).plain
     assert "sure to" not in in_full(found).plain, "nothing is measured without a judge"
     words = " ".join(in_full(look(template("secret_game"), study)).plain.split())
     assert "sure to ±" in words and "points, sides that revealed" in words
@@ -71,7 +71,7 @@ def test_real_models_have_a_price_live_and_by_batch_a_budget_and_a_key_that_is_m
     assert not is_free(found)
     words = in_full(found).plain
     assert "batch API" in words and "is less than that" in " ".join(words.split())
-    assert words.startswith("× No key for OpenAI: OPENAI_API_KEY is not set.")
+    assert words.startswith("× No API key for OpenAI: OPENAI_API_KEY is not set.")
     assert in_one_line(found).plain.startswith("× no key: OPENAI_API_KEY · 100 conversations")
     monkeypatch.setenv("OPENAI_API_KEY", "here")
     assert in_full(look(text, study)).plain.startswith("■ Ready to run")

@@ -64,9 +64,9 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
                 await until_on(pilot, FormDialog, lambda dialog: "simulated:solver-large" in screen_text(app))
                 await pilot.press("ctrl+s")
             await chosen(app, pilot, screen, kind)
-        await press(pilot, "f7", "f3", until="▾ Limits and waits")
+        await press(pilot, "f7", "f3", until="▾ Limits and waiting")
         await until_seen(pilot, "Reuse answers          [x]")
-        assert "f5 What ✓  f6 Who ✓  f7 How ✓  f9 Plan  f2 TOML" in screen_text(app)
+        assert "f5 Question ✓  f6 Participants ✓  f7 Running ✓  f9 Plan  f2 TOML" in screen_text(app)
         await press(pilot, "f9", until="■ Ready to run")
 
 
@@ -87,7 +87,7 @@ async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp
             await until(pilot, lambda kind=kind: screen._kind_shown == kind, "the kind")
             await choose("#pages", "who")
             await until_seen(
-                pilot, "take part?" if kind in ("secret_game", "simulation") else "Which models are asked?"
+                pilot, "Participants: " if kind in ("secret_game", "simulation") else "f6 Models"
             )
             if kind == "secret_game":
                 await pilot.click(PeopleList, offset=(4, 0), times=2)

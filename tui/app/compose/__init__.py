@@ -1,1 +1,1 @@
-"""A study being written: its fields, text, faults and plan, apart from any screen."""
+"""The logic of composing a study, without screens: its fields, text, errors and plan."""

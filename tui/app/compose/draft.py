@@ -1,10 +1,10 @@
-"""The study that is being written, its undo history, and the file that keeps it from being lost.
+"""The draft of a study, its undo history, and the file that stores it.
 
-The draft lies in a file beside the study file and is written while one types, so that leaving, a crash or a power cut cost
-a second at most. It also keeps texts that another one replaced.
+The draft is stored in a file next to the study file while you type. Quitting, a crash or a loss of power costs at most a
+second of work. The file also stores earlier texts that were replaced.
 
-Such a file may come along with another person's study file. So the trust record remembers what was written here, and any
-other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of the file it is saved to.
+A draft may arrive together with another person's study file. The trust record therefore remembers drafts that were written
+here. Any other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of its source file.
 """
 
 import json
@@ -33,9 +33,9 @@ MOST_BYTES = 64 * 2**20
 class Draft:
     text: str
     source: str = ""
-    """the file it was loaded from or saved to"""
+    """the file that it was loaded from or saved to"""
     earlier: tuple[str, ...] = ()
-    """texts that were replaced, the newest first"""
+    """replaced texts, newest first"""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def kind_of(values: Mapping[str, Any]) -> str | None:
 
 
 def replaced(draft: Draft, text: str, source: str = "") -> Draft:
-    """Another text in place of the draft, which is kept unless it is a template as it came."""
+    """Returns a draft with another text. Stores the old text among the earlier ones, unless it is an unchanged template."""
     if text == draft.text:
         return replace(draft, source=source)
     plain = {template(kind) for kind in KINDS if installed(kind)}
@@ -65,7 +65,7 @@ def draft_path(database: Path) -> Path:
 
 
 def read_draft(database: Path) -> Draft | None:
-    """None where there is none, or none that can be read."""
+    """Reads the stored draft. Returns None if it does not exist or cannot be read."""
     path = draft_path(database)
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -80,20 +80,20 @@ def read_draft(database: Path) -> Draft | None:
 
 
 def keep_draft(database: Path, draft: Draft) -> None:
-    """Whole or not at all: a crash while writing leaves the one before."""
+    """Stores the draft in one step, so that a crash leaves the old one."""
     path, text = draft_path(database), json.dumps(asdict(draft))
-    if _foreign(draft) != draft:  # else a draft from another person would lose nothing either
+    if _foreign(draft) != draft:  # only a draft with foreign parts needs a record
         trust_record().store_draft(path, text)
     replace_file(path, text.encode())
 
 
 def _foreign(draft: Draft) -> Draft:
-    """The draft as it is read from another person: without servers, keys, a cluster and code, nor a file to be saved to."""
+    """Returns the draft as read from another person: without servers, keys, cluster, code and source file."""
     return Draft(_without_foreign(draft.text), "", tuple(map(_without_foreign, draft.earlier)))
 
 
 def _without_foreign(text: str) -> str:
-    """A text that is not TOML yet might name a server as soon as it is: nothing of it is kept."""
+    """Removes foreign parts from a text. Returns an empty text if it is not valid TOML, because they cannot be found then."""
     try:
         values = values_of(text)
         keys = [*foreign_keys(values), *foreign_files(values)]
@@ -106,24 +106,24 @@ MOST_STEPS_BACK = 200
 
 
 class DraftHistory:
-    """A draft with its values, and the drafts before each change and after each undo."""
+    """A draft with its values and its undo and redo history."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.values: dict[str, Any] = {}
         self.readable = True
-        """whether the text is TOML, so that there is something for a form to show"""
+        """whether the text is valid TOML, which the form needs"""
         self.touched = False
-        """whether there is anything to keep"""
+        """whether the draft has changed and must be stored"""
         self._before: list[tuple[Draft, str]] = []
-        """the draft before each change, and what was changed"""
+        """the draft before each change, and the name of the change"""
         self._after: list[tuple[Draft, str]] = []
         self._edits: tuple[Edit, ...] = ()
-        """of the form since the last draft before"""
+        """edits of the form since the last entry of `_before`"""
         self._written = True
-        """whether they are in the text"""
+        """whether these edits are in the text"""
         self._typing = False
-        """whether the last change was typed into the text itself"""
+        """whether the last change was typed in the TOML"""
         self._read()
 
     @property
@@ -138,8 +138,8 @@ class DraftHistory:
             self.readable = False
 
     def edit(self, *edits: Edit) -> None:
-        """One change from the form. The text follows with the next `written`. Another value for the same key is made
-        in the text before it, so a key that was cleared keeps its place and its remark."""
+        """Applies a change from the form. The next `written` updates the text. A further value for the same key is applied to the
+        text before the change, so that a cleared key keeps its place and its comment."""
         same = len(edits) == len(self._edits) == 1 and self._edits[0].path == edits[0].path
         if not (same and isinstance(edits[0], Put)):
             self._remember(_key_text(edits[0]))
@@ -148,14 +148,14 @@ class DraftHistory:
             apply(self.values, edit)
 
     def written(self) -> str:
-        """The text with every edit in it."""
+        """Returns the text with all edits."""
         if not self._written:
             self.draft = replace(self.draft, text=edited(self._before[-1][0].text, self._edits))
             self._written = True
         return self.draft.text
 
     def type_text(self, text: str) -> None:
-        """The TOML itself was typed in."""
+        """Takes a text that was typed in the TOML editor."""
         if text != self.written():
             if not self._typing:
                 self._remember("the TOML")
@@ -177,12 +177,11 @@ class DraftHistory:
         self.touched = True
 
     def undo(self) -> str | None:
-        """Back to how it was before the last field was changed, or another text loaded. What was taken back; None where
-        there is nothing."""
+        """Undoes the last change of a field or of the text. Returns the name of the change; None without changes."""
         return self._step(self._before, self._after)
 
     def redo(self) -> str | None:
-        """Forth again, until something else is changed."""
+        """Redoes the last undone change, if nothing was changed since."""
         return self._step(self._after, self._before)
 
     def _step(self, steps: list[tuple[Draft, str]], opposite: list[tuple[Draft, str]]) -> str | None:
@@ -190,7 +189,7 @@ class DraftHistory:
         self._edits, self._typing = (), False
         while steps:
             draft, change = steps.pop()
-            if draft != self.draft:  # else it was typed, and typed back
+            if draft != self.draft:  # equal if it was typed and deleted again
                 opposite.append((self.draft, change))
                 self.draft, self.touched = draft, True
                 self._read()
@@ -210,12 +209,12 @@ class DraftHistory:
 
 
 def _key_text(edit: Edit) -> str:
-    """The key, and whose it is: they are counted from one."""
+    """Returns the key for people, with positions counted from one."""
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in edit.path)
 
 
 def anchored(text: str, folder: Path) -> str:
-    """The text with the files it names by a relative path named in full, for it is going to lie elsewhere."""
+    """Makes the relative file paths in the text absolute, because the text will be stored in another folder."""
     values = values_of(text)
     edits: list[Edit] = []
     kind = kind_of(values)
@@ -228,7 +227,7 @@ def anchored(text: str, folder: Path) -> str:
 
 
 def config_to_run(text: str, source: str, folder: Path, logs: Path) -> Path:
-    """The saved file where it says the same, else a private copy beside the batch's log."""
+    """Returns the saved file if it has the same text, else writes a private copy next to the batch's log."""
     if source and Path(source).is_file() and Path(source).read_text(encoding="utf-8") == text:
         return Path(source)
     descriptor, path = tempfile.mkstemp(".toml", time.strftime("%Y%m%d-%H%M%S-"), logs)

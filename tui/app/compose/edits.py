@@ -1,8 +1,7 @@
-"""Changing a study's TOML as a person would: one key at a time, with the comments and the order left as they are.
+"""Edits the TOML of a study one key at a time, and preserves comments and order.
 
-Each change is made twice: on the plain values, and on the text by tomlkit. Where the text does not come to say the same
-as the values (tomlkit has its limits with scattered tables), the text is written anew from the values; then comments
-are lost, and nothing else.
+Each change is applied twice: to the plain values, and to the text with tomlkit. If the text then differs from the values
+(tomlkit has limits with scattered tables), the text is generated from the values, which loses only the comments.
 """
 
 import tomllib
@@ -17,16 +16,16 @@ from tomlkit.items import AoT, InlineTable, Table
 from tidepool.tui.app.compose.fields import UNSET, KeyPath
 
 ANYTHING = (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError, TOMLKitError, RecursionError)
-"""what tomlkit may raise on a text that is sound but unusual"""
+"""errors that tomlkit may raise for a valid but unusual text"""
 
 
 MEANT_WHEN_WRITTEN = ("stop", "design")
-"""sections that ask for something by being there: an empty one goes with its last key"""
+"""sections that have an effect even when empty, so an empty one is removed with its last key"""
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A key gets a value; UNSET takes the key away. Sections on the way are made, and go when they are empty."""
+    """Sets a key; UNSET removes it. Creates missing sections on the way, and removes empty ones."""
 
     path: KeyPath
     value: Any
@@ -34,7 +33,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """A list of tables gets one more."""
+    """Adds a table to a list of tables."""
 
     path: KeyPath
     record: Mapping[str, Any]
@@ -42,7 +41,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A list of tables loses one."""
+    """Removes a table from a list of tables."""
 
     path: KeyPath
     place: int
@@ -52,7 +51,7 @@ Edit = Put | Append | Drop
 
 
 def values_of(text: str) -> dict[str, Any]:
-    """Raises tomllib.TOMLDecodeError, with line and column, where the text is no TOML."""
+    """Parses TOML. Raises tomllib.TOMLDecodeError, with line and column, if the text is invalid."""
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -64,7 +63,7 @@ def values_of(text: str) -> dict[str, Any]:
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:
-    """The text with the changes made, in their order. An edit that finds no place for itself is passed over."""
+    """Returns the text with the changes in order. Ignores an edit whose place does not exist."""
     expected = values_of(text)
     for edit in edits:
         apply(expected, edit)
@@ -81,7 +80,7 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
 
 
 def value_at(values: Any, path: KeyPath) -> Any:
-    """UNSET where nothing is written."""
+    """Returns the value at a path, or UNSET."""
     for part in path:
         if isinstance(part, int):
             if not isinstance(values, list) or part >= len(values):
@@ -99,7 +98,7 @@ def _plain(value: Any, holder: Any, **_: Any) -> Any:
 
 
 def apply(values: Any, edit: Edit, make: Any = _plain) -> None:
-    """Makes the change on plain values; with `_written`, on a document of tomlkit."""
+    """Applies the change to plain values, or with `_written` to a tomlkit document."""
     match edit:
         case Put(path, value) if value is UNSET:
             _take_away(values, path)
@@ -124,7 +123,7 @@ def apply(values: Any, edit: Edit, make: Any = _plain) -> None:
 
 
 def _holder(values: Any, path: KeyPath, make: Any) -> Any:
-    """The table or list at the path; tables are made where there is none. None where something else stands there."""
+    """Returns the table or list at the path. Creates missing tables. Returns None if another value is there."""
     for depth, key in enumerate(path):
         if isinstance(key, int):
             if not isinstance(values, list) or key >= len(values):
@@ -138,7 +137,7 @@ def _holder(values: Any, path: KeyPath, make: Any) -> Any:
 
 
 def _set(holder: Any, key: Any, item: Any) -> None:
-    """A new key of a table stands behind its other keys, before the remarks that lead to the next table."""
+    """Sets a key. A new key goes after the other keys of its table, before the comments of the next table."""
     if isinstance(holder, Table) and key not in holder and not isinstance(item, Table | AoT):
         names = [name for name, inner in holder.value.body if name is not None and not isinstance(inner, Table | AoT)]
         if names:
@@ -164,7 +163,7 @@ def _take_away(values: Any, path: KeyPath) -> None:
 
 
 def _written(value: Any, holder: Any, *, section: bool = False, outer: bool = False) -> Any:
-    """The value as an item of a document: sections as [tables], what lies deeper on one line."""
+    """Returns the value as a tomlkit item: sections as [tables], deeper values on one line."""
     if isinstance(value, Mapping):
         table: Any = _table(holder, section, outer)
         for name, element in value.items():
@@ -193,7 +192,7 @@ def _table(holder: Any, section: bool, outer: bool) -> Any:
 
 
 def _long_string(text: str) -> Any:
-    """Lines of text stay lines, where TOML can say them so."""
+    """Returns a multi-line string if TOML can represent the text as one."""
     try:
         return tomlkit.string(text, multiline=True)
     except ValueError:

@@ -1,7 +1,7 @@
-"""A draft as the engine sees it: its faults, each with its key, or the plan of the batch it would be.
+"""Checks a draft with the engine. Returns its errors by key, or its plan.
 
-A plan of a million conversations takes seconds and prices take a library with them, so a process beside the app works
-them out (`worker.py`).
+A plan of a million conversations takes seconds, and prices need a large library. A helper process of the app therefore
+computes them (`worker.py`).
 """
 
 import asyncio
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Complaint:
     where: KeyPath
-    """empty where it is about no key in particular"""
+    """empty if it concerns no particular key"""
     sentence: str
 
 
@@ -36,10 +36,10 @@ class Complaint:
 class Examined:
     complaints: tuple[Complaint, ...] = ()
     line: int | None = None
-    """of the text that is no TOML, from 1"""
+    """the line of a TOML error, from 1"""
     plan: Mapping[str, Any] | None = None
     shape: tuple[str, ...] = ()
-    """the arithmetic behind the number of units, in words"""
+    """how the number of units is computed"""
     models: tuple[str, ...] = ()
 
     @property
@@ -76,7 +76,7 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
 
 
 def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
-    """What the draft says and nobody reads."""
+    """Returns warnings about keys that have no effect."""
     from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import config_from, with_users_likes
 
@@ -86,7 +86,7 @@ def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
 def _priced(
     values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path
 ) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
-    """Its price and power, its models and its shape in words; of a config with a [design], those of all cells together."""
+    """Returns price and power, models, and shape. For a config with a [design], covers all cells together."""
     from tidepool.engine.config.loading import config_from, with_users_likes
     from tidepool.engine.design.cells import plan_study, priced_cells
     from tidepool.engine.planning.foresight import forecast, price_of
@@ -100,7 +100,7 @@ def _priced(
 
 
 def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:
-    """Providers that would be asked and cannot, each with the environment variable that its key is looked for in."""
+    """Returns the providers without an API key, each with the environment variable for the key."""
     from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 
     names = sorted({resolve_model(model).partition(":")[0] for model in models})
@@ -110,7 +110,7 @@ def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[st
 
 
 def _power(foreseen: "Forecast | None", database: Path) -> list[tuple[str, str]]:
-    """How sure it will be, in a few lines: with what is assumed by default."""
+    """Returns the expected precision in a few lines, with default assumptions."""
     from tidepool.engine.planning.foresight import PowerQuery, power_of
     from tidepool.engine.planning.report import MOST_LINES, power_lines
 
@@ -122,7 +122,7 @@ def _power(foreseen: "Forecast | None", database: Path) -> list[tuple[str, str]]
 
 MOST_WAVES = 200
 PATIENCE_SECONDS = 1.0
-"""how long a newer text waits for an older one"""
+"""how long a newer text waits for the check of an older one"""
 
 
 class Examiner(WorkerProcess):
@@ -142,13 +142,13 @@ class Examiner(WorkerProcess):
         try:
             return await asyncio.shield(job)
         except WorkerFailed as error:
-            return Examined((Complaint((), f"The plan could not be worked out: {error}."),))
+            return Examined((Complaint((), f"The plan could not be calculated: {error}."),))
 
 
 def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[dict[KeyPath, str], list[Complaint]]:
-    """Sentences by field, and the complaints that no field can show.
+    """Returns errors by field, and the errors that no field can show.
 
-    A complaint about a place inside a field's value, or about a table that a field shows, is the field's own.
+    An error about a part of a field's value, or about a table that a field shows, belongs to the field.
     """
     known = list(fields)
     by_field: dict[KeyPath, str] = {}

@@ -1,7 +1,7 @@
-"""The fields of a form, derived from the sections of a config: one field for each key, with its words and default.
+"""The fields of a form, derived from the sections of a config: one field for each key, with help and default.
 
-The TOML is the truth. A field shows what is written there, and an empty field is a key that is not written. What cannot
-be read as the field's type is written as text, so nothing typed is lost, and the engine says what is wrong with it.
+The TOML is the only source. A field shows the value in the TOML, and an empty field is a key that is not set. A value that
+does not fit the field's type is written as text, so that nothing typed is lost, and the engine reports the error.
 """
 
 import math
@@ -21,37 +21,37 @@ from tidepool.engine.config.endpoints import known_model
 from tidepool.engine.config.section import OneOf
 
 KeyPath = tuple[str | int, ...]
-"""the keys and list positions that lead to a value of the TOML"""
+"""the keys and list positions of a value in the TOML"""
 
 
 class Unset(Enum):
-    UNSET = "not written"
+    UNSET = "not set"
 
 
 UNSET: Final = Unset.UNSET
 
 
 class Form(Enum):
-    """How a value is typed."""
+    """How a value is entered."""
 
     WORD = "one line of text"
-    LONG = "text of several lines"
-    MODEL = "a model's name"
+    LONG = "text, several lines"
+    MODEL = "a model name"
     WHOLE = "a whole number"
     NUMBER = "a number"
     FLAG = "yes or no"
-    CHOICE = "one of a few"
-    CHOICES = "some of a few"
-    NUMBERS = "numbers with commas between"
-    LINES = "texts, one a line"
-    MODELS = "names of models, one a line"
-    TABLE = "lines of key = value"
-    RECORDS = "tables, one a line"
+    CHOICE = "choose one"
+    CHOICES = "choose any"
+    NUMBERS = "numbers separated by commas"
+    LINES = "one text per line"
+    MODELS = "one model name per line"
+    TABLE = "one key = value per line"
+    RECORDS = "one table per line"
 
 
 SIMPLE_FORMS = {bool: Form.FLAG, int: Form.WHOLE, float: Form.NUMBER}
 LONG_TEXTS = {"description", "context", "instructions", "question", "question_template"}
-"""keys whose text wants room"""
+"""keys with long texts"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Field:
     options: tuple[str, ...] = ()
     required: bool = False
     title: str = ""
-    """as its section calls it for people"""
+    """the title from its section"""
 
     @property
     def key(self) -> str:
@@ -71,13 +71,13 @@ class Field:
 
     @property
     def name(self) -> str:
-        """For people: the title, or the key as words."""
+        """The title, or the key as words."""
         words = self.key.replace("_", " ")
         return self.title or words[:1].upper() + words[1:]
 
 
 def fields_of(section: type[BaseModel], prefix: KeyPath = (), without: Collection[str] = ()) -> Iterator[Field]:
-    """The fields of a section but some and, in their places, those of the sections inside it."""
+    """Yields the fields of a section and of its subsections in order, except some."""
     for name, info in section.model_fields.items():
         if name in without:
             continue
@@ -123,7 +123,7 @@ def _list_form(item: Any) -> tuple[Form, tuple[str, ...]]:
 
 
 def _core(annotation: Any) -> Any:
-    """The type without `| None` and remarks."""
+    """Returns the type without `| None` and annotations."""
     if get_origin(annotation) is Annotated:
         return _core(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -133,7 +133,7 @@ def _core(annotation: Any) -> Any:
 
 
 def _options(remarks: Sequence[Any]) -> tuple[str, ...]:
-    """The names of a registry, with what installed packages add."""
+    """Returns the names of a registry, including those of installed packages."""
     return next((tuple(remark.options()) for remark in remarks if isinstance(remark, OneOf) and not remark.like), ())
 
 
@@ -142,7 +142,7 @@ def _names_model(metadata: Sequence[Any]) -> bool:
 
 
 def shown(form: Form, value: Any) -> str:
-    """A value as its field's text; what does not fit the form is shown as TOML would write it."""
+    """Formats a value for its field. A value that does not fit the form is shown as TOML."""
     if value is UNSET:
         return ""
     if isinstance(value, str):
@@ -160,7 +160,7 @@ def shown(form: Form, value: Any) -> str:
 
 
 def read(form: Form, text: str) -> Any:
-    """What a field's text says; UNSET where it says nothing."""
+    """Parses the text of a field. Returns UNSET for an empty text."""
     if not text.strip():
         return UNSET
     match form:
@@ -202,7 +202,7 @@ def _toml_value(text: str) -> Any:
 
 
 def inline_toml(value: Any) -> str:
-    """On one line, by tomlkit, since a stranger's key may hold any character."""
+    """Formats a value on one line, with tomlkit because keys of an untrusted file may contain any character."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{toml_key(name)} = {inline_toml(item)}" for name, item in value.items()) + " }"
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""The three steps of the form and what stands where: what is studied, who takes part, how it is asked.
+"""The layout of the form in three steps: question, participants, running.
 
-In each the common fields come first, and the rest is folded by groups. Keys that nobody placed come last, so new ones
-appear by themselves; those that name models belong to the step of who takes part.
+Common fields come first in each step, and the others are in folded groups. Keys without a place come last, so that new keys
+appear automatically. Keys with models belong to the step of the participants.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,20 +22,20 @@ from tidepool.tui.app.kind_screens import Groups, screens_of
 from tidepool.tui.drawing.text import one_line
 
 SERVICES_IN_WORDS = {
-    "auto": "all together; by each provider's batch API for waves of batch_from calls (half the price, slower), else live",
-    "default": "each conversation to its end, max_concurrent of them at a time, live",
-    "live": "all conversations advance together, live; none waits for another's turn",
-    "openai": "batch_size conversations at a time, wave by wave, by OpenAI's batch API",
-    "anthropic": "batch_size conversations at a time, wave by wave, by Anthropic's batch API",
-    "openai-conversation": "all conversations (up to 50,000 at a time), wave by wave, by OpenAI's batch API",
-    "anthropic-conversation": "all conversations (up to 50,000 at a time), wave by wave, by Anthropic's batch API",
+    "auto": "all conversations at once; batch API for waves of at least batch_from calls (half the price, slower), else live",
+    "default": "live; runs max_concurrent conversations at a time, each to its end",
+    "live": "live; all conversations advance at once, and none waits for another",
+    "openai": "OpenAI's batch API; batch_size conversations at a time, wave by wave",
+    "anthropic": "Anthropic's batch API; batch_size conversations at a time, wave by wave",
+    "openai-conversation": "OpenAI's batch API; all conversations (up to 50,000 at a time), wave by wave",
+    "anthropic-conversation": "Anthropic's batch API; all conversations (up to 50,000 at a time), wave by wave",
 }
 
 CHOICES_IN_WORDS: Mapping[tuple[str, ...], Mapping[str, str]] = {
     ("service", "name"): SERVICES_IN_WORDS,
-    ("agents", "memory"): {"short": "this conversation", "long": "all earlier ones of the same game"},
+    ("agents", "memory"): {"short": "this conversation only", "long": "all earlier conversations of the game"},
 }
-"""those of every study; a kind's own stand in `kind_screens`"""
+"""choices of all kinds of study; those of one kind are in `kind_screens`"""
 
 
 WHAT, WHO, HOW = "what", "who", "how"
@@ -44,11 +44,11 @@ WHAT, WHO, HOW = "what", "who", "how"
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
     title: str
-    """empty: it needs none"""
+    """empty if it needs no title"""
     fields: tuple[Field, ...]
     folded: bool = False
     note: str = ""
-    """words under its title"""
+    """text under its title"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,16 @@ class OutlinePage:
     question: str
     groups: tuple[FieldGroup, ...] = ()
     people: str = ""
-    """agents or entities, where those are written here"""
+    """agents or entities, if the page lists them"""
 
 
 _COMMON_SERVICE = "name budget_usd max_concurrent"
 
 AGENT_FIELDS = tuple(fields_of(Agent))
 ENTITY_FIELDS = (
-    Field(("name",), Form.WORD, "one line, and nobody else's", required=True),
-    Field(("description",), Form.LONG, "who this is, as the others' and its own prompts say it", ""),
-    Field(("attributes",), Form.TABLE, "key = value, one a line: numbers, text in quotes, true or false", {}),
+    Field(("name",), Form.WORD, "one line, different from all other names", required=True),
+    Field(("description",), Form.LONG, "who this is; part of all participants' prompts", ""),
+    Field(("attributes",), Form.TABLE, "one key = value per line: a number, text in quotes, true or false", {}),
 )
 
 
@@ -75,19 +75,19 @@ def pages_of(kind: str) -> tuple[OutlinePage, ...]:
     people = load_kind(kind).people or ""
     own = _kind_groups(kind)
     own[WHO][:1] = [replace(group, title="") for group in own[WHO][:1]]
-    question = f"Which {people} take part?" if people else "Which models are asked?"
+    title, question = ("Participants", f"Participants: {people}") if people else ("Models", "Models")
     return (
-        OutlinePage(WHAT, "What", "What is to be found out?", tuple(_what(own[WHAT]))),
-        OutlinePage(WHO, "Who", question, tuple(own[WHO]), people),
-        OutlinePage(HOW, "How", "How is it asked, and what may it cost?", tuple(_how(own[HOW], load_kind(kind).talks))),
+        OutlinePage(WHAT, "Question", "Question", tuple(_what(own[WHAT]))),
+        OutlinePage(WHO, title, question, tuple(own[WHO]), people),
+        OutlinePage(HOW, "Running", "Running and budget", tuple(_how(own[HOW], load_kind(kind).talks))),
     )
 
 
 def _what(own: list[FieldGroup]) -> Iterator[FieldGroup]:
-    """The name and the kind's first group are one; what is said about the study comes last."""
+    """Yields the groups: the name with the kind's first group, the kind's other groups, then the notes."""
     batch = {field.key: field for field in fields_of(Batch, ("batch",))}
     first, *others = own or [FieldGroup("", ())]
-    yield replace(first, title="", fields=(replace(batch["name"], title="Name of the study"), *first.fields))
+    yield replace(first, title="", fields=(replace(batch["name"], title="Study name"), *first.fields))
     yield from others
     yield FieldGroup("Notes", (batch["description"], batch["metadata"]), folded=True)
 
@@ -97,24 +97,26 @@ def _how(own_groups: list[FieldGroup], talks: bool) -> Iterator[FieldGroup]:
     common = tuple(service.pop(key) for key in _COMMON_SERVICE.split())
     seed = next(field for field in fields_of(Batch, ("batch",)) if field.key == "seed")
     yield FieldGroup("", (*common, seed))
-    yield FieldGroup("Limits and waits", tuple(service.values()), folded=True)
+    yield FieldGroup("Limits and waiting", tuple(service.values()), folded=True)
     yield from own_groups
     if talks:
-        yield _optional("Stop when sure", StopWhenSure, "stop", "What is planned is then the most that is asked.")
-    yield _optional("Design", Design, "design", "Several batches: each combination of levels is one.")
+        yield _optional(
+            "Stop early", StopWhenSure, "stop", "Stops when the result is precise enough. The plan is then the maximum."
+        )
+    yield _optional("Design", Design, "design", "Runs one batch for each combination of levels.")
     usual = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
-    note = f"Live calls leave from workers of a Ray cluster. Where one key is written, the others are: {usual}. No batch keeps it."
-    yield _optional("Hands on Ray", Cluster, "cluster", note)
+    note = f"Sends live calls from workers of a Ray cluster. Defaults once you set one key: {usual}. Batches do not store this."
+    yield _optional("Ray cluster", Cluster, "cluster", note)
 
 
 def _optional(title: str, section: type[BaseModel], name: str, note: str) -> FieldGroup:
-    """Nothing of it is written unless somebody wants it."""
+    """Returns a folded group of a section that is not written by default."""
     fields = (replace(field, default=UNSET, required=False) for field in fields_of(section, (name,)))
     return FieldGroup(title, tuple(fields), folded=True, note=note)
 
 
 def _kind_groups(kind: str) -> dict[str, list[FieldGroup]]:
-    """The groups of the kind's own section, by step."""
+    """Returns the groups of the kind's section by step."""
     spec, screens = load_kind(kind), screens_of(kind)
     fields = list(fields_of(spec.settings, (kind,), without={*spec.filled_in, *screens.elsewhere}))
     placed = {WHAT: screens.what, WHO: screens.who, HOW: screens.how}
@@ -132,8 +134,11 @@ def _key(field: Field) -> str:
 
 
 def _placed(order: Mapping[str, Groups], fields: Iterable[Field], last: str) -> dict[str, list[FieldGroup]]:
-    """Fields by step and group; the rest behind those of the group `last`, which is made where there is none: of what
-    is studied where nothing else is said about that, else of how."""
+    """Returns the fields by step and group.
+
+    Other fields follow in the group `last`. If it does not exist, it is added to the question step if that is empty, else to
+    the running step.
+    """
     left = {_key(field): field for field in fields}
     steps = {
         step: {title: [left.pop(key) for key in keys.split() if key in left] for title, keys in groups}
@@ -151,7 +156,7 @@ def _placed(order: Mapping[str, Groups], fields: Iterable[Field], last: str) -> 
 
 
 def words_of_choice(field: Field, option: str) -> str:
-    """What a choice means, where its name does not say it all."""
+    """Returns the description of a choice; empty if the name is enough."""
     keys = tuple(str(part) for part in field.path if not isinstance(part, int))
     own = screens_of(keys[0]).choices.get(".".join(keys[1:]), {}) if keys[0] in KINDS else {}
     return {**CHOICES_IN_WORDS.get(keys, {}), **own}.get(option, "")
@@ -162,7 +167,7 @@ Stored = StoredAgent | StoredEntity
 
 @dataclass(frozen=True, slots=True)
 class ParticipantKind:
-    """A list of people in a config, and where its library ids stand."""
+    """A list of participants in a config, and the key with their library ids."""
 
     name: str
     noun: str
@@ -181,7 +186,7 @@ PARTICIPANT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One of them: written at a place of the list, or named by id."""
+    """A participant, either at a place of the list or from the library by id."""
 
     place: int | None
     id: str
@@ -202,7 +207,7 @@ def people_in(values: Mapping[str, Any], participants: ParticipantKind, library:
 
 
 def record_of(stored: Stored) -> dict[str, Any]:
-    """As a config would write it."""
+    """Returns a stored participant as a config record."""
     if isinstance(stored, StoredAgent):
         return {name: value for name, value in stored.definition.items() if value is not None}
     return {"name": stored.name, "description": stored.description, "attributes": dict(stored.attributes)}
@@ -215,7 +220,7 @@ def _cells(record: object, participants: ParticipantKind) -> tuple[str, ...]:
 
 
 def newcomer(values: Mapping[str, Any], participants: ParticipantKind) -> dict[str, Any]:
-    """One more, ready to be changed: an agent like the last one with a name and a code word of its own."""
+    """Returns a new participant to edit: an agent has the last one's model, a new name and a new secret."""
     there = value_at(values, (participants.name,))
     records = [one for one in there if isinstance(one, Mapping)] if isinstance(there, list) else []
     names = {str(record.get("name", "")).casefold() for record in records}

@@ -1,4 +1,4 @@
-"""A plan, a step and a field in words: what will be asked, what it costs, how long it takes, or what is wrong."""
+"""Describes a plan (requests, cost, time, or errors), a step and a field."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,14 @@ from tidepool.tui.drawing.text import count, dollars, one_line, plain, shortened
 
 MOST_WAVES_SHOWN = 12
 WIDTH = 44
-"""columns, which fit beside a form"""
+"""columns, which fit next to a form"""
 
 
 def in_one_line(examined: Examined) -> Content:
-    """For narrow screens."""
+    """Returns the plan in one line, for narrow screens."""
     if examined.complaints:
         complaints = len(examined.complaints)
-        return Content.assemble(("× ", "$state-failed"), f"{complaints} thing{'s' if complaints > 1 else ''} to mend")
+        return Content.assemble(("× ", "$state-failed"), f"{complaints} error{'s' if complaints > 1 else ''} (F8)")
     plan = examined.plan
     if plan is None:
         return Content("")
@@ -29,7 +29,7 @@ def in_one_line(examined: Examined) -> Content:
     figures = [
         f"{count(plan['units'])} {plan['unit_name']}",
         f"{count(plan['wave_count'])} waves",
-        f"{'' if is_exact(plan) else 'about '}{count(plan['calls'])} calls",
+        f"{'' if is_exact(plan) else 'about '}{count(plan['calls'])} requests",
         "free" if is_free(examined) else f"{live} live, {batch} batch",
     ]
     if keys := ", ".join(variable for _, variable in plan["missing_keys"]):
@@ -53,7 +53,7 @@ def in_full(examined: Examined) -> Content:
 
 
 def _verdict(plan: Mapping[str, Any]) -> list[Content]:
-    """Whether anything keeps it from running: by a sign and in words, so that no colour is needed."""
+    """Returns whether the study can run, with a glyph and in words, so that colour is not needed."""
     if not plan["missing_keys"]:
         return [Content.assemble(("■ Ready to run", "bold $state-done"), ("  ctrl+r", "$quiet"))]
     return [Content.styled(f"× {words}", "bold $state-failed") for words in key_words(plan)]
@@ -62,14 +62,14 @@ def _verdict(plan: Mapping[str, Any]) -> list[Content]:
 def key_words(plan: Mapping[str, Any]) -> list[str]:
     return [
         shortened(
-            f"No key for {title}: {variable} is not set. Set it and open Tidepool again, or choose another model."
+            f"No API key for {title}: {variable} is not set. Set it and restart Tidepool, or choose another model."
         )
         for title, variable in plan["missing_keys"]
     ]
 
 
 def _complaints(examined: Examined) -> Content:
-    title = "Not ready yet" if examined.line is None else f"Line {examined.line} cannot be read"
+    title = "Needs fixing (F8)" if examined.line is None else f"Error in line {examined.line}"
     sentences = [Content.assemble(("× ", "$state-failed"), shortened(one.sentence)) for one in examined.complaints]
     return Content("\n\n").join([Content.assemble((title, "bold $state-failed")), *sentences])
 
@@ -89,21 +89,21 @@ MOST_DEFAULT = 30
 
 
 def marked(faults: int) -> Content:
-    """Behind a step's name; told by a sign and in words, so that no colour is needed."""
+    """Returns the mark after a step's name, a glyph with words, so that colour is not needed."""
     if not faults:
         return Content.styled(" ✓", "$state-done")
-    return Content.styled(f" × {faults} fault{'s' if faults > 1 else ''}", "$state-failed")
+    return Content.styled(f" × {faults} error{'s' if faults > 1 else ''}", "$state-failed")
 
 
 def help_of(field: Field, value: Any) -> Content:
-    """The field one is in, in full: its key, what may stand in it, what stands there by itself, and what it is for."""
+    """Describes the current field: its key, its form, its default, and its purpose."""
     key = ".".join(str(part) for part in field.path if not isinstance(part, int))
     info = [field.form.value] if field.form not in (Form.WORD, Form.LONG, Form.MODEL, Form.CHOICE, Form.CHOICES) else []
     default = one_line(shown(field.form, field.default))
     if field.required:
-        info.append("must be given")
+        info.append("required")
     elif default and field.default is not UNSET:
-        info.append(f"{shortened(default, MOST_DEFAULT)} if empty")
+        info.append(f"default {shortened(default, MOST_DEFAULT)}")
     if field.form in (Form.MODEL, Form.MODELS):
         info.append("f4 lists models with prices")
     choice = str(field.default if value is UNSET else value)

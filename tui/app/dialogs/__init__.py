@@ -1,1 +1,1 @@
-"""What lies over a mode and asks one thing: forms, choices, confirmations, help."""
+"""Dialogs over the screens: forms, choices, confirmations, help."""

@@ -1,4 +1,4 @@
-"""Dialogs lie over a screen, say one thing, and close by Escape: errors, confirmations, choices, help."""
+"""Dialogs over a screen, which Escape closes: errors, confirmations, choices, help."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Offer:
 
 
 def offers(screen: Screen[object]) -> list[Offer]:
-    """Each action once, in the order in which a person looks for them."""
+    """Returns each action once: those of the screen first, then those of the app, then navigation."""
     found: dict[str, Offer] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
@@ -54,29 +54,29 @@ class Dialog(ModalScreen[T], Generic[T]):
         self.submitted(str(event.input.id))
 
     def pressed(self, button: str) -> None:
-        """A button was pressed: `cancel` closes the dialog, any other accepts it."""
+        """Handles a button: `cancel` closes the dialog, any other accepts it."""
         if button == "cancel":
             self.action_leave()
         else:
             self.accept()
 
     def submitted(self, line: str) -> None:
-        """Enter was pressed in a line."""
+        """Handles Enter in a line."""
         self.accept()
 
     def accept(self) -> None:
-        """Answers what the dialog was asked for, or says why it cannot."""
+        """Returns the answer of the dialog, or shows an error."""
         self.dismiss(None)
 
     def fault(self, sentence: str) -> None:
-        """Says in the dialog what is wrong, or no longer is."""
+        """Shows an error in the dialog; an empty text removes it."""
         self.query_one("#fault", Static).update(Content(shortened(sentence)))
 
 
 def frame(
     title: str, classes: str = "", holder: type[Vertical | VerticalScroll] = VerticalScroll, **how: Any
 ) -> Vertical | VerticalScroll:
-    """The box of a dialog, with its title on the border."""
+    """Returns the box of a dialog, with its title on the border."""
     box = holder(classes=f"dialog {classes}", **how)
     box.border_title = Content(title)
     return box
@@ -87,12 +87,12 @@ def paragraph(text: str) -> Static:
 
 
 def fault_line() -> Static:
-    """Where a dialog says what is wrong."""
+    """Returns the line for errors in a dialog."""
     return Static("", id="fault", classes="fault")
 
 
 def buttons(**labels: str) -> Horizontal:
-    """A row of buttons by id, the first of them marked as the usual one."""
+    """Returns a row of buttons by id. The first is the default."""
     row = [
         Button(Content(label), id=name, variant="default" if place else "primary")
         for place, (name, label) in enumerate(labels.items())
@@ -101,7 +101,7 @@ def buttons(**labels: str) -> Horizontal:
 
 
 class ErrorDialog(Dialog[None]):
-    """The one place where errors are told: what happened, where, and what to do."""
+    """Shows an error: what happened, where, and what to do."""
 
     BINDINGS = [Binding("enter", "leave", "Close", show=False)]
     AUTO_FOCUS = "#close"
@@ -111,22 +111,22 @@ class ErrorDialog(Dialog[None]):
         self.message = message
 
     def compose(self) -> ComposeResult:
-        with frame("That did not work", "-error"):
+        with frame("Something failed", "-error"):
             yield paragraph(shortened(self.message))
             yield buttons(close="Close")
 
     def on_mount(self) -> None:
-        """Long words are read from their beginning, though the button at their end has the focus."""
+        """Scrolls a long message to its beginning, although the button at the end has the focus."""
         self.call_after_refresh(self.query_one(VerticalScroll).scroll_home, animate=False)
 
 
 class Confirm(Dialog[bool]):
-    """A question with one dangerous and one safe answer; the safe one has the focus."""
+    """A question with a dangerous and a safe answer. The safe one has the focus."""
 
     BINDINGS = [Binding("y", "yes", "Yes"), Binding("n", "leave", "No")]
     AUTO_FOCUS = "#no"
 
-    def __init__(self, question: str, yes: str, *, no: str = "No", title: str = "Sure?") -> None:
+    def __init__(self, question: str, yes: str, *, no: str = "No", title: str = "Please confirm") -> None:
         super().__init__()
         self._question, self._yes, self._no, self._title = question, yes, no, title
 
@@ -136,7 +136,7 @@ class Confirm(Dialog[bool]):
             yield self.answers()
 
     def answers(self) -> Horizontal:
-        """The two buttons."""
+        """Returns the two buttons."""
         yes = Button(Content(f"{self._yes} (y)"), id="yes", variant="error")
         return Horizontal(yes, Button(Content(f"{self._no} (n)"), id="no", variant="primary"), classes="dialog-buttons")
 
@@ -185,7 +185,7 @@ ItemT = TypeVar("ItemT")
 
 
 class SearchDialog(Dialog[T], Generic[T, ItemT]):
-    """A line to search in and a list below; the arrow keys go through the list while one types."""
+    """A search line with a list below. The arrow keys move in the list while you type."""
 
     BINDINGS = [
         Binding("down", "in_list('step', 1)", "Next", show=False),
@@ -196,7 +196,7 @@ class SearchDialog(Dialog[T], Generic[T, ItemT]):
     AUTO_FOCUS = "#words"
 
     def matching(self, typed: str) -> Sequence[ItemT]:
-        """The items that fit what was typed."""
+        """Returns the items that match the typed text."""
         raise NotImplementedError
 
     @property
@@ -209,7 +209,7 @@ class SearchDialog(Dialog[T], Generic[T, ItemT]):
 
     @property
     def chosen(self) -> ItemT | None:
-        """What enter takes: the letters right before it may not have narrowed the list yet."""
+        """The item that Enter chooses. The list may not show the last letters yet, so it is filtered again."""
         found, here = self.found, self.roll.current
         return here if here in found else next(iter(found), None)
 

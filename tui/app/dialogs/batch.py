@@ -1,4 +1,4 @@
-"""Dialogs about a batch: stop it, change its limits, trust it, export it."""
+"""Dialogs for a batch: stop it, change its limits, trust it, export it."""
 
 import asyncio
 import json
@@ -26,9 +26,9 @@ from tidepool.tui.drawing.text import one_line
 
 
 class StopDialog(Dialog[str]):
-    """Answers `leave`, `cancel` or nothing."""
+    """Returns `leave`, `cancel` or None."""
 
-    BINDINGS = [Binding("s", "answer('leave')", "Stop"), Binding("c", "answer('cancel')", "Stop and cancel orders")]
+    BINDINGS = [Binding("s", "answer('leave')", "Stop"), Binding("c", "answer('cancel')", "Stop and cancel")]
     AUTO_FOCUS = "#leave"
 
     def __init__(self, name: str, orders: int) -> None:
@@ -38,19 +38,19 @@ class StopDialog(Dialog[str]):
     def compose(self) -> ComposeResult:
         with frame("Stop the batch?"):
             yield paragraph(
-                f"{one_line(self._batch_name)} stops after the calls in flight. Nothing answered is lost, "
-                "and it can be resumed at any time."
+                f"{one_line(self._batch_name)} stops after the requests in flight. All replies are saved, "
+                "and you can resume it at any time."
             )
             if self._orders:
                 yield paragraph(
-                    f"It has {self._orders} provider batch{'es' if self._orders > 1 else ''} under way. Left alone, "
-                    "a resume collects what was paid for; cancelled, only what is finished is kept."
+                    f"It has {self._orders} open provider batch{'es' if self._orders > 1 else ''}. If you only stop, a "
+                    "resume collects the paid results. If you cancel, you keep only finished results."
                 )
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Stop (s)", id="leave", variant="warning")
                 if self._orders:
-                    yield Button("Stop, cancel orders (c)", id="cancel", variant="error")
-                yield Button("Let it run (esc)", id="run", variant="primary")
+                    yield Button("Stop and cancel (c)", id="cancel", variant="error")
+                yield Button("Keep running (esc)", id="run", variant="primary")
 
     def action_answer(self, answer: str) -> None:
         self.dismiss(answer)
@@ -60,10 +60,10 @@ class StopDialog(Dialog[str]):
 
 
 FIELDS = {
-    "max_concurrent": "calls at once",
-    "requests_per_minute": "requests a minute (0: no limit)",
-    "tokens_per_minute": "tokens a minute (0: no limit)",
-    "budget_usd": "budget in dollars (0: no cap)",
+    "max_concurrent": "requests in flight",
+    "requests_per_minute": "requests per minute (0: no limit)",
+    "tokens_per_minute": "tokens per minute (0: no limit)",
+    "budget_usd": "budget in USD (0: no limit)",
 }
 
 
@@ -79,16 +79,16 @@ class LimitsDialog(Dialog[dict[str, Any]]):
         self._now = {name: str(now.get(name, "")) for name in FIELDS}
 
     def compose(self) -> ComposeResult:
-        with frame("Limits while running"):
+        with frame("Limits"):
             for name, words in FIELDS.items():
                 yield Label(words)
                 yield TextLine(self._now[name], id=name, compact=True)
             yield fault_line()
-            yield buttons(apply="Apply", cancel="Leave as they are")
+            yield buttons(apply="Apply", cancel="Cancel")
 
     @on(Input.Changed)
     def _changes(self) -> dict[str, Any] | None:
-        """What differs from what rules now; None, and a word on it, where a value cannot be."""
+        """Returns the changed limits. Shows an error and returns None if a value is invalid."""
         typed = {name: self.query_one(f"#{name}", Input).value.strip() for name in FIELDS}
         try:
             changes = dict(read_change(f"{name}={value}") for name, value in typed.items() if value != self._now[name])
@@ -104,7 +104,7 @@ class LimitsDialog(Dialog[dict[str, Any]]):
 
 
 class TrustDialog(Confirm):
-    """Yes or no to all of it; no has the focus."""
+    """Asks whether to trust a batch. "Cancel" has the focus."""
 
     def __init__(self, question: TrustQuestion) -> None:
         super().__init__("", "Trust and resume", no="Cancel", title="Trust this batch?")
@@ -115,7 +115,7 @@ class TrustDialog(Confirm):
         with frame(self._title, "-wide", Vertical):
             yield paragraph(f"{one_line(question.name)} ({question.run_id}) {FOREIGN}. It would use:")
             rows = "\n".join(f"{kind:<7} {one_line(item)}" for kind, item in question.rows())
-            with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
+            with VerticalScroll(classes="dialog-rows"):  # shown from its beginning, where code is listed
                 yield Static(Content(rows), id="servers")
             yield paragraph(MEANING)
             yield self.answers()
@@ -123,20 +123,20 @@ class TrustDialog(Confirm):
 
 PUBLISH = "publish"
 FORMATS = {
-    "json": ("JSON: a folder with results.json and analysis.json", ""),
+    "json": ("JSON: folder with results.json and analysis.json", ""),
     "csv": ("CSV: messages and outcomes, for a spreadsheet", ""),
-    "sqlite": ("SQLite: a Tidepool file with this batch alone", ".db"),
-    "html": ("HTML: a page to read and share", ".html"),
-    "markdown": ("Markdown: the report with its methods, to publish from", ".md"),
-    "parquet": ("Parquet: for data frames", ""),
-    "toml": ("TOML: its config, which runs to an equal batch", ".toml"),
-    PUBLISH: ("Publish: a folder with all of this and a dataset card", ""),
-    "policy": ("Policy: what a mutation study learned", ".policy"),
+    "sqlite": ("SQLite: Tidepool file with only this batch", ".db"),
+    "html": ("HTML: page to read and share", ".html"),
+    "markdown": ("Markdown: report with methods, for a paper", ".md"),
+    "parquet": ("Parquet: tables for data frames", ""),
+    "toml": ("TOML: config that reproduces the batch", ".toml"),
+    PUBLISH: ("Publish: folder with all of this and a dataset card", ""),
+    "policy": ("Policy: learned policy of a mutation study", ".policy"),
 }
 
 
 class ExportDialog(Dialog[tuple[str, str]]):
-    """Answers the format and the path."""
+    """Returns the format and the path."""
 
     AUTO_FOCUS = "#path"
 
@@ -170,13 +170,13 @@ class ExportDialog(Dialog[tuple[str, str]]):
     def accept(self) -> None:
         path = self.query_one("#path", Input).value.strip()
         if not path:
-            self.fault("Where to? Give a path.")
+            self.fault("The path is missing. Type a path.")
             return
         self.dismiss((str(self.query_one("#format", Select).value), path))
 
 
 async def export(database: Path, batch_id: str, form: str, target: str) -> str:
-    """Runs the export in a process of its own; returns what went wrong, or nothing."""
+    """Runs the export in a separate process. Returns an error message, empty on success."""
     arguments = ("publish", batch_id) if form == PUBLISH else ("export", batch_id, "--format", form)
     command_line = command(database, *arguments, "-o", target)
     completed = await asyncio.to_thread(
@@ -191,4 +191,4 @@ async def export(database: Path, batch_id: str, form: str, target: str) -> str:
     )
     if completed.returncode == 0:
         return ""
-    return completed.stdout.removeprefix("tidepool: ").strip() or "The export said nothing and failed."
+    return completed.stdout.removeprefix("tidepool: ").strip() or "The export failed without a message."

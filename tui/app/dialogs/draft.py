@@ -1,4 +1,4 @@
-"""Dialogs of a draft: start from another text, save it, pick people from the library."""
+"""Dialogs for a draft: start from another text, save it, choose participants from the library."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,16 +26,16 @@ from tidepool.tui.drawing.text import has_words, one_line, shortened
 
 @dataclass(frozen=True, slots=True)
 class DraftOrigin:
-    """Something to begin from."""
+    """A text to start from."""
 
     group: str
     title: str
     detail: str
     text: str | None = None
     path: Path | None = None
-    """to be read when chosen"""
+    """file to read when chosen"""
     batch: BatchLine | None = None
-    """whose config is taken"""
+    """batch whose config to use"""
 
 
 def origins(draft: Draft, batches: Sequence[BatchLine]) -> list[DraftOrigin]:
@@ -51,7 +51,7 @@ def origins(draft: Draft, batches: Sequence[BatchLine]) -> list[DraftOrigin]:
 
 
 def _examples() -> list[DraftOrigin]:
-    """Those that come with Tidepool. They name files that lie beside them, so they are opened where they are."""
+    """Returns the examples that come with Tidepool. They are opened in place, because they refer to files next to them."""
     try:
         return [DraftOrigin("example", path.stem, about(path), path=path) for path in examples().values()]
     except (TidepoolError, OSError, UnicodeDecodeError):
@@ -62,21 +62,21 @@ def _title_and_detail(text: str) -> tuple[str, str]:
     try:
         values = values_of(text)
     except ValueError:
-        return "an unfinished draft", one_line(text[:80])
+        return "unfinished draft", one_line(text[:80])
     name = value_at(values, ("batch", "name"))
-    return one_line(name) if isinstance(name, str) else "without a name", (kind_of(values) or "").replace("_", " ")
+    return one_line(name) if isinstance(name, str) else "unnamed", (kind_of(values) or "").replace("_", " ")
 
 
 class OriginList(TableRows[DraftOrigin]):
     COLUMNS = (Column("", 9, "accent"), Column("", share=2), Column("", style="dim", share=3))
-    empty = "nothing fits these words"
+    empty = "no matches"
 
     def cells(self, item: DraftOrigin) -> Sequence[str]:
         return f" {item.group}", item.title, item.detail
 
 
 class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
-    """Answers what to begin from."""
+    """Returns the text to start from."""
 
     def __init__(self, draft: Draft, batches: Sequence[BatchLine]) -> None:
         super().__init__()
@@ -84,9 +84,9 @@ class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
 
     def compose(self) -> ComposeResult:
         with frame("Start from", "-wide pick", Vertical):
-            yield TextLine(placeholder="search: evolution, example, judge; or a name", id="words", compact=True)
+            yield TextLine(placeholder="search, for example: evolution, example, judge", id="words", compact=True)
             yield OriginList(self._origins, id="origins")
-            yield Label("or the path of a config file")
+            yield Label("or path of a config file")
             yield TextLine(placeholder="study.toml", id="path", compact=True)
             yield fault_line()
             yield buttons(open="Open (enter)", cancel="Cancel")
@@ -106,7 +106,7 @@ class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
         words = self.query_one("#path", Input).value.strip()
         path = Path(words).expanduser()
         if not path.is_file():
-            self.fault(f"There is no file {shortened(words)}. Check the path.")
+            self.fault(f"The file {shortened(words)} does not exist. Check the path.")
             return
         self.dismiss(DraftOrigin("file", path.name, str(path.parent), path=path))
 
@@ -115,7 +115,7 @@ class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
 
 
 class SaveDialog(Dialog[str]):
-    """Answers the path to write to."""
+    """Returns the path to write to."""
 
     AUTO_FOCUS = "#path"
 
@@ -125,7 +125,7 @@ class SaveDialog(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         with frame("Save the study"):
-            yield Label("as")
+            yield Label("path")
             yield TextLine(self._suggested, id="path")
             yield fault_line()
             yield buttons(save="Save", cancel="Cancel")
@@ -135,14 +135,14 @@ class SaveDialog(Dialog[str]):
 
     @on(Input.Changed)
     def _look(self) -> str | None:
-        """A word about the path; None where it cannot be."""
+        """Shows a note about the path. Returns None if the path is invalid."""
         typed = self.query_one("#path", Input).value.strip()
         path = Path(typed).expanduser()
         if not typed:
-            self.fault("Where to? Give a path.")
+            self.fault("The path is missing. Type a path.")
             return None
         if path.is_dir() or not path.parent.is_dir():
-            self.fault(f"{shortened(str(path))} is a folder, or lies in none that exists.")
+            self.fault(f"{shortened(str(path))} is a folder, or its folder does not exist. Type another path.")
             return None
         self.fault("This file exists and will be replaced." if path.exists() else "")
         return str(path.resolve())
@@ -155,12 +155,12 @@ class SaveDialog(Dialog[str]):
 class PickList(TableRows[Choice]):
     BINDINGS = [
         Binding("space", "screen.mark", "Mark"),
-        Binding("a,ctrl+a", "screen.mark_all", "Mark all shown"),
+        Binding("a,ctrl+a", "screen.mark_all", "Mark all"),
         Binding("slash", "screen.to_words", "Search", show=False),
     ]
     COLUMNS = (Column("", share=2), Column("", style="dim", share=3))
     mark = "✓ "
-    empty = "nothing fits these words"
+    empty = "no matches"
 
     def cells(self, item: Choice) -> Sequence[str]:
         return item.title, item.detail
@@ -171,9 +171,9 @@ class PickList(TableRows[Choice]):
 
 
 class PickDialog(SearchDialog[list[str], Choice]):
-    """Answers the ids that are marked, in the order they were."""
+    """Returns the marked ids, in the order in which they were marked."""
 
-    BINDINGS = [Binding("ctrl+a", "mark_all", "Mark all shown", priority=True)]
+    BINDINGS = [Binding("ctrl+a", "mark_all", "Mark all", priority=True)]
 
     def __init__(self, title: str, choices: Sequence[Choice], marked: Iterable[str]) -> None:
         super().__init__()
@@ -182,10 +182,10 @@ class PickDialog(SearchDialog[list[str], Choice]):
 
     def compose(self) -> ComposeResult:
         with frame(self._title, "-wide pick", Vertical):
-            yield TextLine(placeholder="search: words of name, kind or id", id="words", compact=True)
+            yield TextLine(placeholder="search: name, kind or id", id="words", compact=True)
             yield PickList(self._choices, id="choices")
             yield Static("", id="tally", classes="note")
-            yield buttons(take="Take them (enter)", cancel="Cancel")
+            yield buttons(take="Add (enter)", cancel="Cancel")
 
     def on_mount(self) -> None:
         self.roll.marks = dict.fromkeys(self._marked)
@@ -195,7 +195,7 @@ class PickDialog(SearchDialog[list[str], Choice]):
         return [one for one in self._choices if has_words(f"{one.title} {one.detail} {one.id}", typed)]
 
     def action_in_list(self, move: str, by: int) -> None:
-        """Into the list, where a space is no letter."""
+        """Moves the focus to the list, where the space bar marks items."""
         self.roll.focus()
 
     def action_mark_all(self) -> None:

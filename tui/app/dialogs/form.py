@@ -1,4 +1,4 @@
-"""A record as a form in a dialog. It closes when what it holds was kept, or thrown away on purpose; never by a mistake."""
+"""A dialog with a form for one record. It closes only after saving, or after you confirm to discard changes."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -20,13 +20,13 @@ from tidepool.tui.drawing.text import plain
 
 Record = dict[str, Any]
 Check = Callable[[Mapping[str, Any]], dict[KeyPath, str]]
-"""what is wrong with a record, by field; under () what is wrong with the whole"""
+"""returns the errors of a record by field, with () for errors of the whole record"""
 Keep = Callable[[Record], Awaitable[str]]
-"""writes it, and answers its id; raises a TidepoolError"""
+"""saves a record and returns its id; raises a TidepoolError"""
 
 
 class SavingDialog(Dialog[str]):
-    """Answers the id of what was kept."""
+    """A dialog that saves something and returns its id."""
 
     BINDINGS = [Binding("ctrl+s", "keep", "Save", priority=True)]
     CSS_PATH = ["../screens/compose.tcss", "../screens/library.tcss"]
@@ -34,24 +34,24 @@ class SavingDialog(Dialog[str]):
     _busy = False
 
     def changed(self) -> bool:
-        """Whether leaving would lose anything."""
+        """Whether closing would lose changes."""
         return False
 
     async def save(self) -> str | None:
-        """Writes what is there and answers its id; None where it cannot be written yet, which was told."""
+        """Saves the contents and returns the id. Returns None after showing an error."""
         raise NotImplementedError
 
     def action_keep(self) -> None:
-        """A second press while the first is under way would write, or buy, twice."""
+        """Saves once. Ignores a second press, which would save, or pay, twice."""
         if not self._busy:
             self._busy = True
             self._save_now()
 
     @work(group="keep")
     async def _save_now(self) -> None:
-        """The file may be busy for a while: it says so, and waits."""
+        """Saves and shows that it is saving, because the file may be busy for a while."""
         box = self.query_one(".dialog")
-        box.border_subtitle = "at work …"
+        box.border_subtitle = "saving…"
         try:
             await messages_handled(self.focused)
             record_id = await self.save()
@@ -69,8 +69,8 @@ class SavingDialog(Dialog[str]):
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
         if self.changed():
-            question = "What you typed here is not saved yet. Throw it away?"
-            if not await self.app.push_screen_wait(Confirm(question, "Throw away", no="Keep typing")):
+            question = "Your changes are not saved. Discard them?"
+            if not await self.app.push_screen_wait(Confirm(question, "Discard", no="Keep editing")):
                 return
         self.dismiss(None)
 
@@ -126,14 +126,14 @@ class FormDialog(SavingDialog):
             self.record[key] = value
 
     def _read_inputs(self) -> None:
-        """What is typed counts at once: the news of it may still be on its way when a key is pressed."""
+        """Reads all fields, because messages about typed text may still be in the queue."""
         for row in self.query(FieldRow):
             row.read_input()
             if row.value is not UNSET or self.record.get(row.field.key) is not None:
                 self._put(row.field.key, row.value)
 
     def on_descendant_focus(self) -> None:
-        """What the field one is in is for."""
+        """Shows the help of the current field."""
         if row := focused_row(self):
             self.query_one("#help", Static).update(Content(plain(row.field.help)))
 
@@ -149,7 +149,7 @@ class FormDialog(SavingDialog):
             row.apply_offer(name)
 
     def _look(self) -> bool:
-        """Shows what is wrong; answers whether anything is."""
+        """Shows all errors. Returns whether there are any."""
         sentences = self._check(self.record)
         for row in self.query(FieldRow):
             row.complain(sentences.pop(row.field.path, ""))

@@ -19,11 +19,11 @@ from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import ReadingPane
 from tidepool.tui.drawing.text import one_line
 
-HOLDS = {"entities": "entities, or entity types", "agents": "agents"}
+HOLDS = {"entities": "entities or entity types", "agents": "agents"}
 
 
 class ImportDialog(SavingDialog):
-    """A file with a mistake in it is refused as a whole, told in words; the path stays where it was typed."""
+    """Imports a file completely or not at all. After an error, the typed path stays."""
 
     AUTO_FOCUS = "#path"
 
@@ -34,10 +34,10 @@ class ImportDialog(SavingDialog):
 
     def compose(self) -> ComposeResult:
         with frame("Import a file", "-import", can_focus=False):
-            yield Label("it holds")
+            yield Label("contents")
             choices = [(words, shelf) for shelf, words in HOLDS.items()]
             yield Select(choices, value=self._shelf, allow_blank=False, id="holds", compact=True)
-            yield Label("path of a .json, .toml or .csv file")
+            yield Label("path (.json, .toml or .csv)")
             yield TextLine(placeholder="people.csv", id="path", compact=True)
             yield fault_line()
             yield buttons(keep="Import (enter)", cancel="Cancel")
@@ -49,7 +49,7 @@ class ImportDialog(SavingDialog):
     async def save(self) -> str | None:
         words = self.query_one("#path", Input).value.strip()
         if not words:
-            self.fault("Which file? Give its path.")
+            self.fault("The path is missing. Type the path of a file.")
             return None
         return await self._keep(str(self.query_one("#holds", Select).value), Path(words))
 
@@ -81,7 +81,7 @@ class GenerateDialog(SavingDialog):
                 names = [(Content(one_line(name)), name) for name in self._types]
                 yield Select(names, value=self._here, allow_blank=False, id="type", compact=True)
             with Horizontal(classes="pair"):
-                yield Label("how many")
+                yield Label("count")
                 yield TextLine("10", id="count", compact=True)
                 yield Label("seed")
                 yield TextLine("42", id="seed", compact=True)
@@ -104,16 +104,16 @@ class GenerateDialog(SavingDialog):
         self.fault("")
         self.query_one(ReadingPane).show(examples(wish.type, wish.seed, min(3, wish.count)))
         left = ", ".join(task.dimension for task in writing_tasks(wish.type, generate(wish.type, 1, 0)[0]))
-        note = f"Left out: {one_line(left)}. `tidepool entities generate --model MODEL` has a model write them."
+        note = f"Without {one_line(left)}. To have a model write them: `tidepool entities generate --model MODEL`."
         self.query_one("#writing", Static).update(Content(note if left else ""))
         return wish
 
     def wish(self) -> Wish:
-        """Raises UsageError where something cannot be."""
+        """Reads the inputs. Raises UsageError if one is invalid."""
         kind = self._types[str(self.query_one("#type", Select).value)]
         count, seed = (_whole(self.query_one(f"#{name}", Input).value, name) for name in ("count", "seed"))
         if not 1 <= count <= MOST:
-            raise UsageError(f"How many? From 1 to {MOST:,}.")
+            raise UsageError(f"The count must be from 1 to {MOST:,}.")
         return Wish(kind, count, seed)
 
     async def save(self) -> str | None:
@@ -126,5 +126,5 @@ def _whole(text: str, name: str) -> int:
     try:
         return int(text.strip().replace(",", "").replace("_", ""))
     except ValueError:
-        words = {"count": "How many? Give a whole number.", "seed": "A seed is a whole number."}
+        words = {"count": "The count must be a whole number.", "seed": "The seed must be a whole number."}
         raise UsageError(words[name]) from None

@@ -1,4 +1,4 @@
-"""Choosing a model: letters search, the arrow keys choose, and a name that is in no list can be taken as it is typed."""
+"""Chooses a model: type to search, choose with the arrow keys, or type a full name that is not in the list."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -26,24 +26,24 @@ from tidepool.tui.drawing.text import has_words, one_line
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
     name: str
-    """as a config writes it"""
+    """as in a config"""
     input: str = ""
-    """dollars for a million tokens, in words"""
+    """dollars per million tokens, formatted"""
     output: str = ""
     remark: str = ""
     ready: bool = True
-    """whether nothing is missing to call it"""
+    """whether it can be called"""
 
 
 def offers_of(listed: Iterable[ListedProvider], providers: Providers) -> list[OfferedModel]:
-    """The simulated first, which need nothing; then those that can be called, then those without a key."""
+    """Returns the models: simulated ones first, then those that can be called, then the others."""
     found = [offer for one in listed for offer in _of(one, providers)]
     return sorted(found, key=lambda offer: (not offer.name.startswith("simulated:"), not offer.ready))
 
 
 def _of(listed: ListedProvider, providers: Providers) -> Iterable[OfferedModel]:
-    lacking = listed.key == "missing"
-    state = _missing(listed.name, providers) if lacking else "does not answer" if listed.reached is False else ""
+    no_key = listed.key == "missing"
+    state = _missing(listed.name, providers) if no_key else "no response" if listed.reached is False else ""
     for model in listed.models:
         notes = (
             "offline, simulated" if listed.name == "simulated" else state,
@@ -66,12 +66,12 @@ def _missing(name: str, providers: Providers) -> str:
 
 
 def narrowed(offers: Sequence[OfferedModel], typed: str) -> list[OfferedModel]:
-    """Those that the words fit, by their names first; and what is typed itself where it is a whole name."""
+    """Returns the matching models, matches by name first, and the typed text itself if it is a full name."""
     words, whole = typed.casefold().split(), typed.strip()
     fitting = [one for one in offers if has_words(f"{one.name} {one.input} {one.remark}", typed)]
     found = sorted(fitting, key=lambda one: not all(word in one.name for word in words))
     if ":" in whole and " " not in whole and not whole.endswith(":") and whole not in [one.name for one in found]:
-        found.append(OfferedModel(whole, remark="as you typed it"))
+        found.append(OfferedModel(whole, remark="as typed"))
     return found
 
 
@@ -83,7 +83,7 @@ class OfferList(TableRows[OfferedModel]):
         Column("", style="dim", share=9),
     )
     ID_FIELD = "name"
-    empty = "reading names and prices …"
+    empty = "loading models and prices…"
 
     def cells(self, item: OfferedModel) -> Sequence[str | Piece]:
         styles = ("", "dim") if item.ready else ("dim", "failed")
@@ -91,7 +91,7 @@ class OfferList(TableRows[OfferedModel]):
 
 
 class ModelDialog(SearchDialog[str, OfferedModel]):
-    """Answers the model's name as a config writes it."""
+    """Returns the model's name as in a config."""
 
     CSS_PATH = "../screens/compose.tcss"
 
@@ -103,10 +103,10 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
 
     def compose(self) -> ComposeResult:
         with frame(one_line(self._title), "-wide pick", Vertical):
-            yield TextLine(placeholder="search: gpt mini, free, no key; or PROVIDER:MODEL", id="words", compact=True)
+            yield TextLine(placeholder="search, or type PROVIDER:MODEL", id="words", compact=True)
             yield OfferList(id="offers")
-            yield Static(Content("$/M: dollars for a million tokens. up and down choose."), classes="note")
-            yield buttons(take="Take it (enter)", cancel="Cancel")
+            yield Static(Content("$/M: dollars per million tokens. Choose with up and down."), classes="note")
+            yield buttons(take="Choose (enter)", cancel="Cancel")
 
     def matching(self, typed: str) -> list[OfferedModel]:
         return narrowed(self._offers, typed)
@@ -116,7 +116,7 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
 
     @work(group="models", exclusive=True)
     async def _read(self) -> None:
-        """First what is known without asking, then what each provider says that has a key and no stranger named."""
+        """Shows known models first, then the lists of providers that have a key and trusted addresses."""
         providers = self._providers
         names = listed_names(providers)
 
@@ -136,12 +136,12 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
         self._put(await run_in_thread(lambda: list_models(self._providers, (name,))))
 
     def _put(self, listed: Sequence[ListedProvider]) -> None:
-        """News of the lists never touches what is being typed, and the cursor stays on its model."""
+        """Updates the list. The typed text stays, and the cursor stays on its model."""
         with while_open(self.app):
             self._listed |= {one.name: one for one in listed}
             self._offers = offers_of(self._listed.values(), self._providers)
             roll = self.query_one(OfferList)
-            roll.empty = "no model of this name is known; PROVIDER:MODEL is taken as typed"
+            roll.empty = "no known model matches; you can type PROVIDER:MODEL"
             stay = roll.current.name if roll.current else self._chosen
             roll.show(self.found)
             roll.go_to_item(stay)

@@ -1,1 +1,1 @@
-"""The six modes and the dialogs over them."""
+"""The six screens of the app."""

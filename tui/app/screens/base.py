@@ -1,4 +1,4 @@
-"""What the screens share: navigation, footer, the loop that reads the file, and the actions on a batch."""
+"""The base of all screens: navigation, footer, the loop that reads the file, and the actions on a batch."""
 
 import asyncio
 import subprocess
@@ -37,17 +37,17 @@ class ModeScreen(Screen[None]):
     MODE = ""
     HELP = ""
     PERIOD = 0.25
-    """seconds between two looks at the file"""
+    """seconds between two reads of the file"""
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """Textual would draw the whole screen anew; those who lose and gain the focus draw themselves."""
+    """Without repaint, because Textual would redraw the whole screen. Widgets that gain or lose the focus redraw themselves."""
 
     def __init__(self) -> None:
         super().__init__()
         self._nudged = asyncio.Event()
         self._styled_by = ""
-        """the theme that it was last seen in"""
+        """the theme of its last display"""
         with suppress(NoActiveAppError, ScreenStackError):
-            # as new as the screen one comes from, which Textual would style and lay out anew for every new one
+            # as recent as the previous screen, which Textual would otherwise style and lay out again for every new one
             self._css_update_count = self.app.screen._css_update_count
 
     @property
@@ -63,34 +63,34 @@ class ModeScreen(Screen[None]):
         yield KeyLine(compact=size.width < CLOSER_BELOW)
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Textual would style everything anew at each return, and twice at the first; only another theme asks for that."""
+        """Restyles the screen only after a change of theme. Textual would do it at each return, and twice at first."""
         event.refresh_styles &= self._styled_by not in ("", self.app.theme)
         self._styled_by = self.app.theme
         self.nudge()
 
     def on_resize(self, event: Resize) -> None:
-        """Where there is little room the keys stand closer, so that Help is among them."""
+        """Makes the footer compact on narrow screens, so that Help fits."""
         self.query_one(KeyLine).compact = event.size.width < CLOSER_BELOW
 
     def compose_body(self) -> Iterable[Widget]:
         return ()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A slash is a key of the screen, in its turn with the letters after it; typed into a text it is a slash."""
+        """Disables the slash as a key while a text field has the focus."""
         return not (action in ("search", "filter") and isinstance(self.focused, Input | TextArea))
 
     def notify(self, message: str, *, markup: bool = False, **more: Any) -> None:
-        """Foreign text is no markup."""
+        """Shows a message without markup, because it may contain foreign text."""
         super().notify(message, markup=markup, **more)
 
     async def before_the_end(self) -> None:
-        """The app ends when this has."""
+        """Runs before the app ends."""
 
     async def look(self) -> None:
-        """Reads what has changed and shows it; called while the screen is in sight."""
+        """Reads and shows changes. Called while the screen is visible."""
 
     def nudge(self) -> None:
-        """Look at once, without waiting for the next turn."""
+        """Calls `look` at once instead of after the period."""
         self._nudged.set()
 
     async def on_mount(self) -> None:
@@ -111,7 +111,7 @@ class ModeScreen(Screen[None]):
 
 
 def _widest(cells: int, breakpoints: list[tuple[int, str]] | None) -> str:
-    """The class that Textual will give a screen of this size; known before its widgets are made, they are styled once."""
+    """Returns the class that Textual gives a screen of this size. Setting it before the widgets exist styles them only once."""
     return max((place, name) for place, name in breakpoints or () if cells >= place)[1]
 
 
@@ -120,7 +120,7 @@ BatchScreenT = TypeVar("BatchScreenT", bound="BatchActions")
 
 
 def screen_action(act: Callable[[ScreenT], Awaitable[None]]) -> Callable[[ScreenT], Worker[None]]:
-    """An action in a worker of its own; what goes wrong is told in the error dialog."""
+    """Runs an action in its own worker. Shows errors in the error dialog."""
 
     @work(group="act")
     async def run(screen: ScreenT) -> None:
@@ -133,7 +133,7 @@ def screen_action(act: Callable[[ScreenT], Awaitable[None]]) -> Callable[[Screen
 
 
 def batch_action(act: Callable[[BatchScreenT, BatchLine], Awaitable[None]]) -> Callable[[BatchScreenT], Worker[None]]:
-    """Such an action on the batch that the screen shows."""
+    """Runs an action on the batch that the screen shows."""
 
     async def run(screen: BatchScreenT) -> None:
         if (batch := screen.shown_batch) is not None:
@@ -143,13 +143,13 @@ def batch_action(act: Callable[[BatchScreenT, BatchLine], Awaitable[None]]) -> C
 
 
 BATCH_BINDINGS = [
-    Binding("p", "pause", "Pause", tooltip="or let a paused batch go on"),
-    Binding("s", "stop", "Stop", tooltip="it can be resumed"),
-    Binding("u", "resume", "Resume", tooltip="goes on, retries failed units, buys nothing twice"),
-    Binding("l", "limits", "Limits", tooltip="change them while it runs"),
+    Binding("p", "pause", "Pause", tooltip="pause or continue"),
+    Binding("s", "stop", "Stop", tooltip="you can resume it later"),
+    Binding("u", "resume", "Resume", tooltip="continue and retry failures; no request is paid twice"),
+    Binding("l", "limits", "Limits", tooltip="change limits while it runs"),
     Binding("e", "export", "Export", tooltip="JSON, CSV, SQLite, HTML, Markdown, Parquet"),
-    Binding("c", "duplicate", "Copy", tooltip="its config, to change and run anew"),
-    Binding("h", "code", "Code by hand", show=False, tooltip="a blinded sample of it, one key a code"),
+    Binding("c", "duplicate", "Duplicate", tooltip="open its config as a new study"),
+    Binding("h", "code", "Hand coding", show=False, tooltip="code a blinded sample with one key per code"),
     Binding("x", "delete", "Delete", tooltip="asks first"),
 ]
 
@@ -164,7 +164,7 @@ NEEDS: dict[str, Callable[[BatchLine], bool]] = {
     "duplicate": lambda batch: True,
     "code": lambda batch: batch.kind in ("secret_game", "simulation") and not batch.running and not batch.cells,
 }
-"""action → which batches it is for"""
+"""action → whether it applies to a batch"""
 
 
 class BatchActions(ModeScreen):
@@ -172,7 +172,7 @@ class BatchActions(ModeScreen):
 
     @property
     def shown_batch(self) -> BatchLine | None:
-        """The batch that actions of this screen are about."""
+        """The batch that the actions of this screen apply to."""
         return self._batch
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -196,7 +196,7 @@ class BatchActions(ModeScreen):
         answer = await self.app.push_screen_wait(StopDialog(batch.name, sum(order.open for order in orders)))
         if answer is not None:
             await self._steer(batch, "stop", {"on_stop": answer})
-            self.notify("Stopping: calls in flight may finish.")
+            self.notify("Stopping after the requests in flight.")
 
     @batch_action
     async def action_limits(self, batch: BatchLine) -> None:
@@ -207,7 +207,7 @@ class BatchActions(ModeScreen):
 
     @batch_action
     async def action_resume(self, batch: BatchLine) -> None:
-        """A batch that was not created here is asked about first: the process that resumes it has no terminal."""
+        """Resumes the batch. Asks first about a batch from elsewhere, because the process that resumes it has no terminal."""
         from tidepool.engine.run import question_about
 
         path, file = self.tidepool.path, self.tidepool.file
@@ -223,7 +223,7 @@ class BatchActions(ModeScreen):
         answer = await self.app.push_screen_wait(ExportDialog(batch))
         if answer is None:
             return
-        self.notify(one_line(f"Exporting to {answer[1]} …"))
+        self.notify(one_line(f"Exporting to {answer[1]}…"))
         if fault := await export(self.tidepool.path, batch.id, *answer):
             self.tidepool.show_error(fault)
         else:
@@ -234,26 +234,26 @@ class BatchActions(ModeScreen):
         await self.tidepool.compose_copy(batch)
 
     def action_code(self) -> None:
-        """Hands the terminal to `tidepool code`, which shows one side after another, and takes it back."""
+        """Suspends the app and runs `tidepool code` in the terminal."""
         if (batch := self.shown_batch) is None:
             return
         try:
             with self.app.suspend():
                 subprocess.run(launching.command(self.tidepool.path, "code", batch.id), env=launching.environment())
         except SuspendNotSupported:
-            self.tidepool.show_error(f"Coding needs a terminal of its own: run `tidepool code {batch.id}` there.")
+            self.tidepool.show_error(f"Hand coding needs a terminal. Run `tidepool code {batch.id}` in one.")
         self.app.refresh(layout=True)
         self.recount()
 
     def recount(self) -> None:
-        """What the screen shows of the batch is no longer all."""
+        """Recomputes the results of the batch."""
 
     @batch_action
     async def action_delete(self, batch: BatchLine) -> None:
         cells = f"{batch.cells:,} batches, " if batch.cells else ""
         question = (
-            f"Delete {one_line(batch.name)} ({batch.id}) with its {cells}{batch.units_total:,} units and {batch.calls:,} "
-            "answers? This cannot be undone."
+            f"Delete {one_line(batch.name)} ({batch.id}) with {cells}{batch.units_total:,} units and {batch.calls:,} "
+            "replies? You cannot undo this."
         )
         if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
             await self.tidepool.file.do(delete_any, self.tidepool.path, batch.id)

@@ -1,4 +1,4 @@
-"""Home: all batches of the file."""
+"""The Batches screen: all batches of the file."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,18 +20,19 @@ from tidepool.tui.drawing.text import count, one_line, span
 
 class BatchesScreen(BatchActions):
     MODE = "batches"
-    HELP = """All batches of this file. Running ones move, whoever started them. Enter opens a batch: a running one to
-    watch, an ended one with its results. Space marks several to compare. Type / to filter by name, kind or state."""
+    HELP = """This screen lists all batches of the file. Running batches update live, whichever process runs them. Enter opens
+    a batch: a running one in Watch, an ended one in Results. Press space to mark batches, then m to compare them. Press / to
+    filter by name, kind or state."""
     BINDINGS = [
         Binding("n", "app.go('compose')", "New", tooltip="compose a study"),
         *BATCH_BINDINGS,
         Binding("slash", "filter", "Filter", key_display="/", priority=True),
-        Binding("S", "sort", "Sort", tooltip="by age, name, state, cost, size"),
-        Binding("right", "unfold(True)", "Cells", tooltip="the batches of a study beneath it"),
-        Binding("left", "unfold(False)", "Fold", show=False),
-        Binding("space", "mark", "Mark", tooltip="several of them, to compare"),
-        Binding("m", "compare", "Compare", tooltip="the marked ones side by side"),
-        Binding("escape", "clear", "Clear the filter", show=False),
+        Binding("S", "sort", "Sort", tooltip="by age, name, state, cost or size"),
+        Binding("right", "unfold(True)", "Show cells", tooltip="list the batches of a study"),
+        Binding("left", "unfold(False)", "Hide cells", show=False),
+        Binding("space", "mark", "Mark", tooltip="mark batches to compare"),
+        Binding("m", "compare", "Compare", tooltip="compare the marked batches"),
+        Binding("escape", "clear", "Clear filter", show=False),
         *(
             Binding(starter.key, f"start('{starter.key}')", starter.title, show=False, tooltip=starter.text)
             for starter in STARTERS
@@ -48,7 +49,7 @@ class BatchesScreen(BatchActions):
     def compose_body(self) -> Iterable[Widget]:
         yield Greeting()
         with Vertical(id="batch-list"):
-            yield TextLine(placeholder="filter: words of name, kind or state", id="filter", compact=True)
+            yield TextLine(placeholder="filter: name, kind or state", id="filter", compact=True)
             yield BatchList(id="batches")
             yield Static("", id="batch-detail")
 
@@ -61,7 +62,7 @@ class BatchesScreen(BatchActions):
         return self.table.current if self.is_mounted else None
 
     async def look(self) -> None:
-        """Where nothing was written and nothing runs, nothing is read; a process that died is noticed in a second."""
+        """Reads the batches only if the file changed or a batch runs. Notices a dead process within a second."""
         change_count = await self.tidepool.file.look(changes)
         self._quiet += 1
         if change_count == self._change_count and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
@@ -122,7 +123,7 @@ class BatchesScreen(BatchActions):
         self._show()
 
     def action_unfold(self, unfolded: bool) -> None:
-        """A cell folds its study."""
+        """Shows or hides the cells of a study. Works on its cells too."""
         if batch := self.shown_batch:
             self.table.unfold(batch.study_id or batch.id, unfolded)
             self._show()
@@ -130,7 +131,7 @@ class BatchesScreen(BatchActions):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "unfold":
             return (batch := self.shown_batch) is not None and bool(batch.cells or batch.study_id)
-        if action == "start":  # into an empty file only: what is in a filled one is somebody's study
+        if action == "start":  # in an empty file only, so that a key never starts a batch in your study
             return self.has_class("-empty")
         return super().check_action(action, parameters)
 
@@ -140,7 +141,7 @@ class BatchesScreen(BatchActions):
     def action_compare(self) -> None:
         marked = self.table.marked
         if len(marked) < 2:
-            self.notify("Mark two or more batches with the space bar first.")
+            self.notify("First mark two or more batches with the space bar.")
         else:
             self.tidepool.compare(marked)
 
@@ -150,15 +151,15 @@ class BatchesScreen(BatchActions):
 
 
 def detail(batch: BatchLine) -> Content:
-    """On the batch under the cursor: what it came to, what it took, and what can be done."""
+    """Describes the batch under the cursor: its result, its cost in time and calls, and what you can do."""
     note = f"study of {batch.cells:,} batches · " if batch.cells else ""
     if batch.study_id:
         note = f"cell of study {batch.study_id} · "
-    first = f"{batch.id} · {note}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
+    first = f"{batch.id} · {note}seed {batch.seed} · {count(batch.calls)} requests · {span(batch.seconds)}"
     if batch.failed:
-        first += f" · {count(batch.failed)} calls failed"
+        first += f" · {count(batch.failed)} failed requests"
     if batch.simulated:
-        first += " · simulated in part" if batch.partly_simulated else " · simulated answers"
+        first += " · partly simulated" if batch.partly_simulated else " · simulated"
     lines = [Content.styled(first, "$quiet"), Content.assemble(*_advice(batch))]
     if finding := finding_of(batch):
         lines.insert(0, Content.styled(one_line(finding.text), "bold"))
@@ -168,15 +169,15 @@ def detail(batch: BatchLine) -> Content:
 def _advice(batch: BatchLine) -> list[tuple[str, str] | str]:
     reason = one_line(batch.reason or "")
     if batch.cells and status_of(batch) in ("completed", "in_progress"):
-        return ["→ shows its cells, enter opens them"]
+        return ["press → to show its cells, enter to open it"]
     match status_of(batch):
         case "interrupted":
-            return [("interrupted", "$state-retried"), f" ({reason or 'its process died'}): u goes on where it stopped"]
+            return [("interrupted", "$state-retried"), f" ({reason or 'its process died'}): press u to resume"]
         case "partial" | "failed":
             cause = f" {reason}:" if reason else ":"
-            return [(batch.status, "$state-failed"), f"{cause} u tries the {batch.units_failed:,} failed units again"]
+            return [(batch.status, "$state-failed"), f"{cause} press u to retry {batch.units_failed:,} failed units"]
         case "in_progress":
-            return ["enter watches it"]
+            return ["press enter to watch"]
         case "paused":
-            return ["paused: p lets it go on"]
+            return ["paused: press p to continue"]
     return [f"{reason or one_line(batch.description)}"]

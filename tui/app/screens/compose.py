@@ -1,4 +1,4 @@
-"""Compose: a study as a form and as TOML, both of the same text, with its plan beside it."""
+"""The Compose screen: a study as a form and as TOML, which share one text, with its plan."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -39,40 +39,42 @@ from tidepool.tui.drawing.text import dollars, one_line, shortened
 TOML, PLAN = "toml", "plan"
 CALCULATING = Content("Calculating…")
 STEP_KEYS = {
-    WHAT: ("f5", "What is studied"),
-    WHO: ("f6", "Who takes part"),
-    HOW: ("f7", "How it is asked"),
-    PLAN: ("f9", "The plan"),
+    WHAT: ("f5", "Question"),
+    WHO: ("f6", "Participants"),
+    HOW: ("f7", "Running"),
+    PLAN: ("f9", "Plan"),
 }
 
 PAUSE_SECONDS = 0.2
-"""in the typing, before the draft is kept and planned"""
+"""pause in typing after which the draft is stored and planned"""
 
 
 class ComposeScreen(ModeScreen):
     MODE = "compose"
     PERIOD = 1.0
     CSS_PATH = "compose.tcss"
-    HELP = """A study in three steps: what is studied (f5), who takes part (f6), how it is asked (f7); or as TOML (f2). Form and
-    TOML are the same text. An empty field is a key that is not written: the grey word is its default. What is seldom needed
-    is folded: enter on a title opens it, f3 all of them. f4 in a field for a model lists models with prices. Escape leaves
-    a field, so that 1 to 6 go places again; the arrow keys on the two lines of names choose the kind and the step. The draft
-    is kept while you type, beside the study file. ctrl+z takes back the last change, ctrl+y brings it again; in a text of
-    several lines they do so with its own letters."""
+    HELP = """Compose a study in three steps: the question (f5), the participants (f6) and the running (f7). You can also edit
+    it as TOML (f2), because form and TOML share one text. An empty field uses the default, which is shown in grey. Groups of
+    rare fields are folded. Enter on a title opens a group, and f3 opens all. In a model field, f4 lists models with prices.
+    Escape leaves a field, so that the keys 1 to 6 change the screen again. On the two lines of names, the arrow keys choose
+    the kind and the step. Your draft is saved next to the study file as you type. ctrl+z undoes the last change, and ctrl+y
+    redoes it. In a field of several lines, they undo and redo typing there."""
     BINDINGS = [
         Binding("ctrl+r", "run", "Run", priority=True),
-        Binding("f2", "toml", "Form or TOML", priority=True),
-        Binding("ctrl+o", "open", "Start from", priority=True, tooltip="template, example, batch, file, earlier draft"),
+        Binding("f2", "toml", "Form/TOML", priority=True),
+        Binding(
+            "ctrl+o", "open", "Start from", priority=True, tooltip="a template, example, batch, file or earlier draft"
+        ),
         Binding("ctrl+s", "save", "Save", priority=True, tooltip="as a TOML file"),
         *(
             Binding(key, f"step('{name}')", title, priority=True, show=False)
             for name, (key, title) in STEP_KEYS.items()
         ),
-        Binding("f3", "open_all", "Open or close all", priority=True, show=False),
-        Binding("f8", "next_fault", "Next fault", priority=True, show=False),
+        Binding("f3", "open_all", "Unfold all", priority=True, show=False),
+        Binding("f8", "next_fault", "Next error", priority=True, show=False),
         Binding("ctrl+z", "undo", "Undo", show=False),
         Binding("ctrl+y", "redo", "Redo", show=False),
-        Binding("escape", "leave_field", "Leave the field", show=False),
+        Binding("escape", "leave_field", "Leave field", show=False),
     ]
     AUTO_FOCUS = "#pages"
 
@@ -109,13 +111,13 @@ class ComposeScreen(ModeScreen):
         self._study()
 
     async def _rebuild(self, page: str) -> None:
-        """The pages of the draft's kind, and everything shown anew."""
+        """Builds the pages for the draft's kind, and updates everything shown."""
         async with self._building:
             self.read_inputs()
             history, switcher = self.history, self.query_one("#compose-pages", ContentSwitcher)
             kind = history.kind if history.readable else None
             if kind != self._kind_shown:
-                self.form_pages = []  # nobody is shown a page that goes or is not there yet
+                self.form_pages = []  # so that no removed or unfinished page is shown
                 await switcher.query(FormPage).remove()
                 pages = [
                     (PeoplePage if page.people else FormPage)(page, history.values, id=f"page-{page.name}")
@@ -155,7 +157,7 @@ class ComposeScreen(ModeScreen):
         self._show_help(shortened(" ".join(complaint.sentence for complaint in unplaced), 600))
 
     def _show_plan(self, whole: Content, line: Content) -> None:
-        """Only what is new: each change of the whole lays the screen out anew, and most letters change nothing in it."""
+        """Updates only changed parts, because an update of the plan lays out the screen again, and most letters do not change it."""
         if whole != self._plan_shown:
             self._plan_shown = whole
             for place in ("#plan-full", "#plan-beside"):
@@ -163,21 +165,22 @@ class ComposeScreen(ModeScreen):
         self.query_one("#plan-line", Static).update(line, layout=False)
 
     def _drop_plan(self) -> None:
-        """Another study takes the place of the one that was examined."""
+        """Removes the plan of the old study when another one replaces it."""
         self.workers.cancel_group(self, "study")
         self._examined, self._sentences = Examined(), {}
         self._show_plan(CALCULATING, CALCULATING)
 
     def _show_help(self, fault: str = "") -> None:
-        """What no field can show, else of the field one is in."""
+        """Shows an error that no field can show, else the help of the current field."""
         words = Content.styled(fault, "$state-failed")
         if not fault and (row := focused_row(self)):
             words = help_of(row.field, row.value)
-        self.query_one("#compose-bar", Static).update(words, layout=False)  # else every tab lays the screen out anew
+        # without layout, because every tab would lay out the screen again
+        self.query_one("#compose-bar", Static).update(words, layout=False)
 
     @work(group="study", exclusive=True)
     async def _study(self, pause: float = 0.0) -> None:
-        """Writes the text, keeps the draft, works out the plan; a newer change takes over."""
+        """Updates the text, stores the draft and calculates the plan. A newer change cancels this."""
         await asyncio.sleep(pause)
         text = self.history.written()
         await self.keep()
@@ -191,17 +194,17 @@ class ComposeScreen(ModeScreen):
             try:
                 keep_draft(self.tidepool.path, self._history.draft)
             except OSError:
-                self.log("the draft could not be kept")
+                self.log("the draft could not be saved")
 
     async def look(self) -> None:
-        """Follows the file's library, which may be filled from elsewhere."""
+        """Reads the library again if the file has changed."""
         change_count = await self.tidepool.file.look(changes)
         if self.people is not None and change_count != self._library_changes:
             self._library_changes = change_count
             await self._read_library()
 
-    # Keys are sacred: an editor says what is written, and the draft follows it. Nothing is written back into an editor
-    # but what a person asked for elsewhere (another text, an undo), and only after everything typed was taken in.
+    # Typed text must never be lost. The draft follows the editors. An editor changes only if the user asks for it elsewhere
+    # (another text, an undo), and only after everything typed was read.
 
     @on(FieldRow.Edited)
     def _edited(self, event: FieldRow.Edited) -> None:
@@ -231,7 +234,7 @@ class ComposeScreen(ModeScreen):
         await self.settled()
 
     def on_descendant_focus(self) -> None:
-        """Of the field one is in; what is no field has none, and does not keep that of the field before."""
+        """Shows the help of the focused field. Removes it if no field has the focus."""
         self._show_help()
 
     @on(TextArea.Changed, f"#page-{TOML}")
@@ -246,13 +249,13 @@ class ComposeScreen(ModeScreen):
     async def go_to_page(self, name: str) -> None:
         await self.settled()
         if name not in (TOML, PLAN) and not self.history.readable:
-            self.notify("The TOML cannot be read yet: mend it first, then the form follows.")
+            self.notify("The TOML has an error. Fix it to use the form.")
             name = TOML
         await self._rebuild(name)
 
     def _turn_to(self, name: str) -> None:
         self.query_one("#compose-pages", ContentSwitcher).current = f"page-{name}"
-        for page in self.form_pages:  # of another kind the page has the same name: to the switcher nothing changed
+        for page in self.form_pages:  # pages of another kind have the same names, so the switcher would not update them
             page.display = page.id == f"page-{name}"
         self.query_one("#pages", NameStrip).show(name)
         if name not in (TOML, PLAN):
@@ -289,7 +292,7 @@ class ComposeScreen(ModeScreen):
         self.query_one("#pages").focus()
 
     async def action_next_fault(self) -> None:
-        """Puts the cursor into the next field that is wrong."""
+        """Moves the cursor to the next field with an error."""
         for page in self.form_pages:
             for path in page.paths():
                 if path in self._sentences:
@@ -306,7 +309,7 @@ class ComposeScreen(ModeScreen):
     async def _kind_chosen(self, event: NameStrip.Chosen) -> None:
         await self.settled()
         if not self.history.readable:
-            self.notify("The TOML cannot be read yet: mend it first.")
+            self.notify("The TOML has an error. Fix it first.")
             event.strip.show(self.history.kind or "")
             return
         self.history.switch(event.name)
@@ -315,7 +318,7 @@ class ComposeScreen(ModeScreen):
         self._study()
 
     def load(self, text: str, source: str = "") -> None:
-        """Takes a config as TOML, of another batch or a file. What was there before is kept among the earlier drafts."""
+        """Loads a config as TOML. Stores the old text among the earlier drafts."""
         if self.is_mounted:
             self.read_inputs()
         self.history.load(text, source)
@@ -328,10 +331,10 @@ class ComposeScreen(ModeScreen):
         self._study()
 
     async def action_undo(self) -> None:
-        await self._step_history(self.history.undo, "Taken back", "There is nothing to take back.")
+        await self._step_history(self.history.undo, "Undone", "Nothing to undo.")
 
     async def action_redo(self) -> None:
-        await self._step_history(self.history.redo, "Done again", "There is nothing to do again.")
+        await self._step_history(self.history.redo, "Redone", "Nothing to redo.")
 
     async def _step_history(self, step: Callable[[], str | None], prefix: str, empty_text: str) -> None:
         await self.settled()
@@ -351,7 +354,7 @@ class ComposeScreen(ModeScreen):
 
     @property
     def folder(self) -> Path:
-        """Where relative paths of the draft start."""
+        """The folder of the draft's relative paths."""
         source = self.history.draft.source
         return Path(source).parent if source else Path.cwd()
 
@@ -365,7 +368,7 @@ class ComposeScreen(ModeScreen):
         try:
             await self.tidepool.file.do(keep_draft, self.tidepool.path, self.history.draft)
         except OSError as error:
-            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning")
+            self.notify(f"The draft cannot be saved: {error.strerror}.", severity="warning")
 
     @property
     def people(self) -> PeoplePage | None:
@@ -386,7 +389,7 @@ class ComposeScreen(ModeScreen):
 
     @work(group="person")
     async def _write_person(self, title: str, record: Mapping[str, Any], place: int | None = None) -> None:
-        """What is wrong with somebody is told by the plan, as for any field."""
+        """Opens a dialog for a participant. Errors are shown by the plan, as for any field."""
         assert self.people is not None
         participants = self.people.participants
 
@@ -405,7 +408,7 @@ class ComposeScreen(ModeScreen):
 
     def action_add_person(self) -> None:
         if (page := self.people) is not None:
-            self._write_person(f"A new {page.participants.noun}", newcomer(self.history.values, page.participants))
+            self._write_person(f"New {page.participants.noun}", newcomer(self.history.values, page.participants))
 
     @on(PeopleList.Opened)
     def action_edit_person(self) -> None:
@@ -413,7 +416,7 @@ class ComposeScreen(ModeScreen):
         if page is None or (person := page.roll.current) is None:
             return
         if person.place is None:
-            self.notify("It stands in the library: d takes a copy of it into this study.")
+            self.notify("This is an item of the library. Press d to copy it into this study.")
             return
         record = value_at(self.history.values, (page.participants.name, person.place))
         if isinstance(record, Mapping):
@@ -449,7 +452,7 @@ class ComposeScreen(ModeScreen):
         else:
             self.history.edit(Drop((page.participants.name,), person.place))
         self._people_changed()
-        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", timeout=3)
+        self.notify(f"Removed {person.cells[0]}. Press ctrl+z to undo.", timeout=3)
 
     def _leave_out(self, page: PeoplePage, person: Person) -> None:
         self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
@@ -463,13 +466,13 @@ class ComposeScreen(ModeScreen):
             return
         await self._read_library()
         if not page.library:
-            self.notify(f"The library of this file has no {page.participants.name} yet: press 5 to fill it.")
+            self.notify(f"The library of this file has no {page.participants.name} yet. Press 5 to add some.")
             return
         choices = [
             Choice(one.id, one_line(one.name), one_line(_detail(record_of(one)))) for one in page.library.values()
         ]
         old_ids = [person.id for person in page.roll.items if person.place is None]
-        dialog = PickDialog(f"Take {page.participants.name} from the library", choices, old_ids)
+        dialog = PickDialog(f"Add {page.participants.name} from the library", choices, old_ids)
         ids = await self.app.push_screen_wait(dialog)
         if ids is not None and ids != old_ids:
             self.read_inputs()
@@ -480,7 +483,7 @@ class ComposeScreen(ModeScreen):
     @on(FieldRow.OfferRequested)
     @work(group="models", exclusive=True)
     async def _offer_models(self, event: FieldRow.OfferRequested) -> None:
-        """Prices and addresses are those of the draft. Its field gets the name when the dialog is gone."""
+        """Opens the list of models, with prices and addresses from the draft. The field gets the name after the dialog closes."""
         from tidepool.tui.app.dialogs.models import ModelDialog
 
         row = event.row
@@ -503,7 +506,7 @@ class ComposeScreen(ModeScreen):
         self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
 
     async def _text_of(self, origin: DraftOrigin) -> str:
-        """An example names the files beside it, which stay where they are."""
+        """Returns the text of an origin. An example refers to files next to it, so its paths become absolute."""
         if origin.batch is not None:
             return await self.tidepool.file.look(config_of, origin.batch.number)
         if origin.path is None:
@@ -520,7 +523,7 @@ class ComposeScreen(ModeScreen):
         try:
             await self.tidepool.file.do(Path(path).write_text, text, encoding="utf-8")
         except OSError as error:
-            self.tidepool.show_error(f"{path} cannot be written: {error.strerror}. Choose another place.")
+            self.tidepool.show_error(f"Cannot write {path}: {error.strerror}. Choose another path.")
             return
         self.history.saved(path)
         self.show_source()
@@ -539,7 +542,8 @@ class ComposeScreen(ModeScreen):
         examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
         self.show_examined(examined)
         if not examined.ready:
-            self.notify("Not ready yet: see what is marked.", severity="warning")
+            errors = len(examined.complaints)
+            self.notify(f"{errors} field{'s need' if errors != 1 else ' needs'} fixing (F8)", severity="warning")
             await self.action_next_fault()
             return
         if not is_free(examined) and not await self._agreed(examined):
@@ -549,18 +553,22 @@ class ComposeScreen(ModeScreen):
                 config_to_run, text, self.history.draft.source, self.folder, launching.log_folder()
             )
         except OSError as error:
-            self.tidepool.show_error(f"The study cannot be handed to its process: {error.strerror}.")
+            self.tidepool.show_error(f"The study cannot be started: {error.strerror}. Check the folder for logs.")
             return
         self.tidepool.run_config(path, (examined.plan or {})["name"])
 
     async def _agreed(self, examined: Examined) -> bool:
         plan = examined.plan or {}
         expected = cost(examined)
-        price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
-        cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
-        question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
+        price = f"about {dollars(expected)}" if expected is not None else "an unknown price"
+        cap = (
+            f"The budget limits it to {dollars(plan['budget_usd'])}."
+            if plan["budget_usd"]
+            else "There is no budget limit."
+        )
+        question = f"This sends {plan['calls']:,} requests to {', '.join(examined.models)} for {price}. {cap}"
         question = "\n\n".join((*key_words(plan), question, *plan["transport"]["words"]))
-        agreed = await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models"))
+        agreed = await self.app.push_screen_wait(Confirm(question, "Run", no="Cancel", title="Real models"))
         return bool(agreed)
 
 

@@ -1,4 +1,4 @@
-"""Library: the entities, entity types and agents of the file, to find, make, change, import and try."""
+"""The Library screen: search, create, edit, import and generate entities, entity types and agents."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -53,23 +53,23 @@ from tidepool.tui.app.widgets.rows import Column, ReadingPane, TableRows
 from tidepool.tui.drawing.text import one_line
 
 COLUMNS = {
-    "entities": ("name", "type", "who it is"),
-    "types": ("type", "origin", "what it is"),
+    "entities": ("name", "type", "description"),
+    "types": ("type", "origin", "description"),
     "agents": ("name", "model", "secret and instructions"),
 }
 
 
 class ShelfList(TableRows[Item]):
     BINDINGS = [
-        Binding("enter", "open", "Read", id="library.read", tooltip="all of it; escape comes back", show=False),
-        Binding("space", "screen.mark", "Mark", id="library.mark", tooltip="several, to delete", show=False),
-        Binding("right,l", "screen.shelf(1)", "Next shelf", show=False),
-        Binding("left,h", "screen.shelf(-1)", "Previous shelf", show=False),
-        Binding("ctrl+a", "screen.mark_all", "Mark all shown", id="library.mark_all", show=False),
+        Binding("enter", "open", "Read", id="library.read", tooltip="open the text; escape returns", show=False),
+        Binding("space", "screen.mark", "Mark", id="library.mark", tooltip="mark several to delete", show=False),
+        Binding("right,l", "screen.shelf(1)", "Next list", show=False),
+        Binding("left,h", "screen.shelf(-1)", "Previous list", show=False),
+        Binding("ctrl+a", "screen.mark_all", "Mark all", id="library.mark_all", show=False),
     ]
     mark = "✓ "
     shelf = ""
-    empty = "reading the library …"
+    empty = "loading…"
 
     def show_shelf(self, shelf: str, items: Sequence[Item]) -> None:
         if shelf != self.shelf:
@@ -88,39 +88,39 @@ class ShelfList(TableRows[Item]):
 
 
 FIRST_STEPS = {
-    "entities": "No entities yet: r generates some, a writes one, i imports a file.",
-    "agents": "No agents yet: a writes one, i imports a file.",
+    "entities": "No entities yet. Press r to generate, a to add, i to import.",
+    "agents": "No agents yet. Press a to add, i to import.",
 }
-"""what to do with an empty shelf"""
+"""hints for an empty list"""
 
 USUAL_MODEL = "simulated:guarded"
 RECORDS: Mapping[str, tuple[Sequence[Field], Check, Callable[..., Any]]] = {
     "entities": (ENTITY_FIELDS, entity_faults, entity_in),
     "agents": (AGENT_FIELDS, agent_faults, agent_in),
 }
-"""shelf → its form's fields, what is wrong with a record, and what is stored of it"""
+"""list → the fields of its form, the check of a record, and the conversion to a stored record"""
 
 
 class LibraryScreen(ModeScreen):
     MODE = "library"
     PERIOD = 1.0
     CSS_PATH = ["compose.tcss", "library.tcss"]
-    HELP = """The library of this file: entities (who takes part in simulations), entity types (which generate any number of
-    them from a seed) and agents (who play the secret game). Tab goes from shelf to shelf, slash searches as you type, enter
-    reads on in the text beside, escape comes back. Space marks several, to delete them. What a
-    batch uses is frozen into it: changing the library changes no batch. An edited entity or agent gets a new id, since ids
-    are made of the content."""
+    HELP = """The library of this file has three lists. Entities are the personas of simulations. Entity types generate any
+    number of entities from a seed. Agents play the secret game. Tab goes to the next list, / searches as you type, enter
+    opens the text on the right, and escape returns. Space marks several items to delete. Each batch stores a copy of what it
+    uses, so changes to the library do not affect batches. An edited entity or agent gets a new id, because ids depend on the
+    content."""
     BINDINGS = [
-        Binding("tab", "shelf(1)", "Shelf", tooltip="entities, types, agents", show=False),
-        Binding("shift+tab", "shelf(-1)", "Previous shelf", show=False),
-        Binding("slash", "search", "Search", key_display="/", tooltip="as you type", show=False, priority=True),
-        Binding("r", "generate", "Generate", tooltip="entities of a type, from a seed"),
+        Binding("tab", "shelf(1)", "Next list", tooltip="entities, types, agents", show=False),
+        Binding("shift+tab", "shelf(-1)", "Previous list", show=False),
+        Binding("slash", "search", "Search", key_display="/", tooltip="search as you type", show=False, priority=True),
+        Binding("r", "generate", "Generate", tooltip="generate entities of a type from a seed"),
         Binding("a,n", "new", "New", key_display="a"),
         Binding("e", "edit", "Edit"),
         Binding("x,delete", "delete", "Delete", key_display="x", tooltip="asks first"),
-        Binding("i", "bring_in", "Import", tooltip="JSON, TOML or CSV, by path"),
-        Binding("m", "make_agent", "Agent", tooltip="make one of the entity"),
-        Binding("escape", "back", "Back to the list", show=False),
+        Binding("i", "bring_in", "Import", tooltip="a JSON, TOML or CSV file"),
+        Binding("m", "make_agent", "Make agent", tooltip="create an agent from this entity"),
+        Binding("escape", "back", "Back to list", show=False),
     ]
     AUTO_FOCUS = "ShelfList"
 
@@ -131,12 +131,12 @@ class LibraryScreen(ModeScreen):
         self._change_count = -1
         self._stamp: Stamp | None = None
         self._target: str | None = None
-        """what was just made, until it is in sight"""
+        """the id of a new item, until it is visible"""
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="library-head"):
             yield NameStrip(SHELVES, self.shelf, title="tab", id="shelves")
-            yield TextLine(placeholder="/ search: words of anything", id="words", compact=True)
+            yield TextLine(placeholder="/ search", id="words", compact=True)
         with Horizontal(id="library-main"):
             yield ShelfList(id="shelf")
             yield ReadingPane(id="details")
@@ -154,7 +154,7 @@ class LibraryScreen(ModeScreen):
         return self.roll.marked or ([self.item] if self.item else [])
 
     async def look(self) -> None:
-        """A batch that runs writes all the time; the library is read again only where it has changed itself."""
+        """Reads the library again only if it has changed itself, because a running batch changes the file all the time."""
         change_count = await self.tidepool.file.look(changes)
         if change_count == self._change_count:
             return
@@ -176,7 +176,7 @@ class LibraryScreen(ModeScreen):
         if self._target is not None and words and not any(one.id == self._target for one in matching(items, words)):
             self.query_one("#words", Input).value = words = ""
         if self._stamp is not None:
-            roll.empty = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
+            roll.empty = "no matches" if items else FIRST_STEPS.get(self.shelf, "")
         roll.show_shelf(self.shelf, matching(items, words))
         if self._target is not None:
             roll.go_to_item(self._target)
@@ -238,7 +238,7 @@ class LibraryScreen(ModeScreen):
         self.roll.focus()
 
     def action_back(self) -> None:
-        """Out of the text, out of the search, and at last out of the marks."""
+        """Leaves the text, then clears the search, then the marks."""
         field = self.query_one("#words", Input)
         if self.roll.has_focus and self.roll.marked and not field.value:
             self.roll.marks.clear()
@@ -283,15 +283,15 @@ class LibraryScreen(ModeScreen):
         result = await self.tidepool.file.do(store_additions, self.tidepool.path, haul)
         self.nudge()
         added = [f"{result.added:,} added"] if result.added or not result.types else []
-        known = [f"{result.known:,} were there already"] if result.known else []
+        known = [f"{result.known:,} already in the library"] if result.known else []
         types = [f"type {one_line(', '.join(result.types))}"] if result.types else []
         self.notify(", ".join([*added, *types, *known]).capitalize() + ".")
 
     def action_new(self) -> None:
         if self.shelf == "agents":
-            self._write_record("agents", "A new agent", {"model": USUAL_MODEL})
+            self._write_record("agents", "New agent", {"model": USUAL_MODEL})
         else:
-            self._write_record("entities", "A new entity", {})
+            self._write_record("entities", "New entity", {})
 
     def action_edit(self) -> None:
         stored = self.item.stored if self.item else None
@@ -347,7 +347,7 @@ class LibraryScreen(ModeScreen):
         if not items:
             return
         subject = one_line(items[0].name) if len(items) == 1 else f"these {len(items):,} {self.shelf}"
-        question = f"Take {subject} out of the library? Batches keep what they used; this cannot be undone."
+        question = f"Delete {subject} from the library? Existing batches do not change. You cannot undo this."
         if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
             await self._write(partial(_remove, self.tidepool.path, self.shelf, [item.id for item in items]))
 
@@ -356,8 +356,8 @@ class LibraryScreen(ModeScreen):
         if self.item and isinstance(stored := self.item.stored, StoredEntity):
             entity = entity_of(stored)
             agent = agent_from_entity(entity, USUAL_MODEL, secrets_for([entity.name], 42)[0])
-            note = "Who it is stands in its instructions. Choose a model; the secret is a suggestion."
-            title = f"An agent of {one_line(agent.name)}"
+            note = "The instructions describe the entity. Choose a model. The secret is a suggestion."
+            title = f"New agent from {one_line(agent.name)}"
             self._write_record("agents", title, agent.model_dump(mode="json"), note=note)
 
 

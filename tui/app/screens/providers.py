@@ -1,4 +1,4 @@
-"""Providers: whose models can be called, with what key, at what price; and a test call to see that it is so."""
+"""The Providers screen: available models with keys and prices, and test calls."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ class ProviderList(TableRows[Card]):
 
 
 class ModelTable(TableRows[ListedModel]):
-    """Dollars for a million tokens, live and by the batch API."""
+    """Prices in dollars per million tokens, live and by the batch API."""
 
     COLUMNS = (
         Column("model", share=3),
@@ -72,7 +72,7 @@ class ModelTable(TableRows[ListedModel]):
     _batches = True
 
     def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
-        self.empty = "asking …" if card.asking else "no models to show"
+        self.empty = "connecting…" if card.asking else "no models to show"
         self._batches = card.has_batches
         self.show(models)
 
@@ -89,24 +89,23 @@ class ModelTable(TableRows[ListedModel]):
 
 
 TEST_SECONDS = 30.0
-"""what a test call may take"""
+"""time limit of a test call"""
 
 
 class ProvidersScreen(ModeScreen):
     MODE = "providers"
     PERIOD = 1.0
     CSS_PATH = "providers.tcss"
-    HELP = """Whose models can be called from here. Keys are read from the environment, given to the provider's own SDK, and
-    shown nowhere: only whether one is there. T sends one short question to the model under the cursor, or to the cheapest one;
-    where that costs money, it asks first. Prices are dollars for a million tokens, live and by the batch API; what is not known
-    is called unknown. Addresses and Ollama servers are those of the study in Compose, and the defaults where it says
-    nothing."""
+    HELP = """This screen lists the providers and their models. API keys are read from the environment and passed to the
+    provider's SDK. You see only whether a key is present, never the key. Press t to send one short request to the model under
+    the cursor, or to the cheapest one. If the request costs money, you are asked first. Prices are in dollars per million
+    tokens, live and by the batch API. Addresses and Ollama servers come from the study in Compose, or are the defaults."""
     BINDINGS = [
-        Binding("t", "test", "Test call", tooltip="one short question to a model; asks where it costs"),
-        Binding("r", "ask_again", "Ask again", tooltip="for models, and whether servers answer"),
-        Binding("tab", "next_panel", "Panel", tooltip="its models, what is known of it"),
-        Binding("slash", "search", "Search", key_display="/", tooltip="among the models", priority=True),
-        Binding("escape", "back", "Back to the list", show=False),
+        Binding("t", "test", "Test call", tooltip="one short request; asks before it costs money"),
+        Binding("r", "ask_again", "Refresh", tooltip="check servers and list models again"),
+        Binding("tab", "next_panel", "Next tab", tooltip="models, about"),
+        Binding("slash", "search", "Search", key_display="/", tooltip="search models", priority=True),
+        Binding("escape", "back", "Back to list", show=False),
     ]
     AUTO_FOCUS = "ProviderList"
 
@@ -122,7 +121,7 @@ class ProvidersScreen(ModeScreen):
         with Horizontal(id="provider-panels"):
             with Vertical(id="provider-models"):
                 models = Vertical(
-                    TextLine(placeholder="/ search among the models", id="words", compact=True), ModelTable(id="models")
+                    TextLine(placeholder="/ search models", id="words", compact=True), ModelTable(id="models")
                 )
                 yield Panel("Models", models, id="panel-models")
             yield Panel("About", ReadingPane(id="about"), id="panel-about")
@@ -136,7 +135,7 @@ class ProvidersScreen(ModeScreen):
         return self.roll.current or self._cards["simulated"]
 
     async def look(self) -> None:
-        """The study in Compose says where to ask: where it says something else than before, all are asked anew."""
+        """Reads the provider settings of the study in Compose, and asks the providers whose settings changed again."""
         before = self._rules
         rules = await self.tidepool.file.do(rules_in_draft, self.tidepool.path)
         if rules != before:
@@ -157,8 +156,10 @@ class ProvidersScreen(ModeScreen):
         self.run_worker(listed, group=f"ask-{name}", exclusive=True)
 
     async def _listed(self, name: str, settings: ProviderSettings, *, automatic: bool) -> None:
-        """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting.
-        No key goes to a server that only the draft names because somebody looks at this screen."""
+        """Shows known models first and then the provider's list, so that a silent address does not block the screen.
+
+        If automatic, sends no key to a server that only the draft names.
+        """
 
         async def known() -> ListedProvider:
             return known_models(name, settings)
@@ -173,13 +174,13 @@ class ProvidersScreen(ModeScreen):
                 listed = await run_in_thread(step)
                 self._change(name, listed=listed, asking=step is known and not strange)
             if strange:
-                fault = f"not asked yet: the study in Compose sends it to {strange}. Press r here to ask there."
+                fault = f"The study in Compose uses the server {strange}. Press r to connect to it."
                 self._change(name, fault=fault)
         except TidepoolError as error:
             self._change(name, asking=False, fault=str(error))
 
     async def _unknown_servers(self, name: str, settings: ProviderSettings) -> str:
-        """Servers that nothing but the draft vouches for, in words."""
+        """Describes the servers that only the draft names."""
         servers = await self.tidepool.file.do(servers_to_ask_about, name, settings)
         return "; ".join(server.in_words for server in servers[:3])
 
@@ -232,7 +233,7 @@ class ProvidersScreen(ModeScreen):
         self.roll.focus()
 
     def _model(self) -> str | None:
-        """The model under the cursor where one is being looked at, else the usual one."""
+        """Returns the model under the cursor if the table has the focus, else the default model."""
         chosen = self.query_one(ModelTable).current
         if chosen is not None and self.query_one(ModelTable).has_focus:
             return f"{self.card.name}:{chosen.name}"
@@ -245,8 +246,8 @@ class ProvidersScreen(ModeScreen):
         if card.trial is not None and card.trial.pending:
             return
         if model is None:
-            reason = card.listed.note if card.listed and card.listed.note else "it has not answered yet"
-            self.tidepool.show_error(f"{card.title} has no model to ask: {reason}. Then press r to ask it again.")
+            reason = card.listed.note if card.listed and card.listed.note else "it has not responded yet"
+            self.tidepool.show_error(f"{card.title} has no model for a test call: {reason}. Then press r to refresh.")
             return
         call = probe_call(model)
         try:
@@ -254,8 +255,10 @@ class ProvidersScreen(ModeScreen):
             strange = await self._unknown_servers(card.name, rules.providers.section(card.name))
             if strange or (cost != 0 and card.key_state != "missing"):
                 most, where = at_most(cost), f" at {strange}" if strange else ""
-                question = f"Send one short question to {model}{where}, {most}? The owner of the key pays for it."
-                if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):
+                question = (
+                    f"Send one short request to {model}{where}, {most}? It is charged to the owner of the API key."
+                )
+                if not await self.app.push_screen_wait(Confirm(question, "Send", no="Cancel", title="Paid request")):
                     return
             self._change(card.name, trial=Trial(model))
             self.query_one(PanelStrip).choose("panel-about", focus=False)

@@ -1,4 +1,4 @@
-"""Results: what came out of a batch, to see, to read, to compare and to take away."""
+"""The Results screen: statistics, plots, transcripts and comparisons of batches."""
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
@@ -34,18 +34,19 @@ from tidepool.tui.drawing.text import count, dollars, one_line, requests
 
 class ResultsScreen(BatchActions):
     MODE = "results"
-    HELP = """What came out of a batch: statistics with 95 % intervals, plots, and every conversation to read. Slash searches
-    all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
-    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first; of
-    a mutation its episodes. Enter reads the one under the cursor, escape comes back. Tab goes from panel to panel."""
+    HELP = """This screen shows the results of a batch: statistics with 95 % intervals, plots, and all conversations. Press /
+    to search all messages, and n and N to go to the next or previous hit. Filters narrow the list, for example to
+    conversations in which a secret was revealed, to failed ones, to one agent or to one wave. An evolution lists answers,
+    the champion's wrong ones first. A mutation study lists episodes. Enter opens the row under the cursor, and escape
+    returns. Tab goes to the next tab."""
     BINDINGS = [
         *BATCH_BINDINGS,
-        Binding("slash", "search", "Search", key_display="/", tooltip="in all that was said", priority=True),
-        Binding("n", "step(1)", "Next", show=False, tooltip="hit or conversation"),
+        Binding("slash", "search", "Search", key_display="/", tooltip="search all messages", priority=True),
+        Binding("n", "step(1)", "Next", show=False, tooltip="next hit or conversation"),
         Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False),
-        Binding("r", "reload", "Refresh", show=False, tooltip="works the statistics out anew"),
-        Binding("tab", "next_panel", "Panel"),
-        Binding("escape", "back", "Back to the list", show=False),
+        Binding("r", "reload", "Refresh", show=False, tooltip="recalculate the statistics"),
+        Binding("tab", "next_panel", "Next tab"),
+        Binding("escape", "back", "Back to list", show=False),
     ]
     AUTO_FOCUS = "#overview"
 
@@ -53,21 +54,21 @@ class ResultsScreen(BatchActions):
         super().__init__()
         self._counted: tuple[int, str, bool] | None = None
         self._whole = False
-        """the statistics in full were asked for, of a batch that goes on"""
+        """whether full statistics of a running batch were requested"""
         self._findings = EstimateReader(self.tidepool)
         self._shown_of: Headline | None = None
-        """what was found when the family was last shown"""
+        """the result when the family tree was last shown"""
         self._compared: list[int] = []
 
     def compose_body(self) -> Iterable[Widget]:
         yield Gauges("", id="gauges", classes="-one-line")
         yield PanelStrip()
         with Vertical(id="result-panels"):
-            yield _page("Overview", BlockList(id="overview", empty="working it out …"))
-            yield _page("Statistics", BlockList(id="statistics", empty="working it out …"))
-            yield _page("Plots", BlockList(id="plots", empty="working it out …"))
-            yield _page("Talks", ConversationsPane(id="talks"))
-            yield _page("Family", BlockList(id="family", empty="working it out …"), offered=False)
+            yield _page("Overview", BlockList(id="overview", empty="Calculating…"))
+            yield _page("Statistics", BlockList(id="statistics", empty="Calculating…"))
+            yield _page("Plots", BlockList(id="plots", empty="Calculating…"))
+            yield _page("Conversations", ConversationsPane(id="talks"))
+            yield _page("Family tree", BlockList(id="family", empty="Calculating…"), offered=False)
             yield _page("Compare", BlockList(id="compare"), offered=False)
 
     async def look(self) -> None:
@@ -76,7 +77,7 @@ class ResultsScreen(BatchActions):
             self._batch, self._whole = await self.tidepool.current_batch(), False
             if self._batch is None:
                 gauges.show(None)
-                await self._show_text("Nothing to show yet: 2 composes a study.", "quiet")
+                await self._show_text("No batch yet. Press 2 to compose a study.", "quiet")
                 return
             strip = self.query_one(PanelStrip)
             strip.offer("panel-talks", not self._batch.cells)
@@ -104,7 +105,7 @@ class ResultsScreen(BatchActions):
 
     @property
     def _live(self) -> bool:
-        """What is shown is counted as it comes."""
+        """Whether the screen shows interim results of a running batch."""
         return self._batch is not None and self._batch.running and not self._whole
 
     @work(group="find")
@@ -128,7 +129,7 @@ class ResultsScreen(BatchActions):
                 worker.report, self.tidepool.path, batch.id, of_study=bool(batch.cells)
             )
         except TidepoolError as error:
-            await self._show_text(f"The statistics of this batch cannot be worked out: {error}", "warning")
+            await self._show_text(f"The statistics of this batch cannot be calculated: {error}", "warning")
             return
         plots, texts = split_plots(report.findings)
         with while_open(self.app):
@@ -139,10 +140,10 @@ class ResultsScreen(BatchActions):
     async def _show_pages(self, overview: Sequence[Block], statistics: Sequence[Block], plots: Sequence[Block]) -> None:
         await self.query_one("#overview", BlockList).show(overview)
         await self.query_one("#statistics", BlockList).show(statistics)
-        await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
+        await self.query_one("#plots", BlockList).show(plots or [Words("no plots yet", "quiet")])
 
     async def _show_family(self, batch: BatchLine) -> None:
-        """An evolution's champion, and whom it descends from."""
+        """Shows the champion of an evolution and its ancestors."""
         has_one = screens_of(batch.kind).family and not batch.cells
         self.query_one(PanelStrip).offer("panel-family", has_one)
         if has_one:
@@ -150,7 +151,7 @@ class ResultsScreen(BatchActions):
             await self.query_one("#family", BlockList).show([Words(tree, "tree")])
 
     async def _show_text(self, words: str, level: Level) -> None:
-        """In place of the statistics; the talks can be read all the same, so no dialog lies over them."""
+        """Shows a text instead of the statistics. There is no dialog, because the conversations stay readable."""
         with while_open(self.app):
             blocks = [Words(words, level)]
             await self._show_pages(blocks, blocks, blocks)
@@ -174,7 +175,7 @@ class ResultsScreen(BatchActions):
             strip.choose("panel-compare")
 
     def action_reload(self) -> None:
-        """Of a batch that goes on: the statistics in full, as they are now; once more, as they come again."""
+        """Recalculates the statistics. For a running batch, switches between full and interim statistics."""
         if self._batch is not None and self._batch.running:
             self._whole = not self._whole
         self._counted = None
@@ -207,11 +208,11 @@ def _page(title: str, inner: Widget, *, offered: bool = True) -> Panel:
 
 
 def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *, of_study: bool) -> list[Block]:
-    """The finding first, below what must be said of it; then what was done, and a picture of what came out."""
+    """Returns warnings, the main result, the facts of the batch, and a plot."""
     intro = list(takewhile(lambda block: isinstance(block, Words), report.overview))
     strong = [block for block in blocks if isinstance(block, Words) and block.level == "strong"]
     lead: list[Block] = [block for block in blocks if isinstance(block, Headline)] or [*strong]
-    if of_study:  # warnings, and the first section: what was stated beforehand, or the first outcome
+    if of_study:  # warnings and the first section: the hypotheses, or the first measure
         warned = list(takewhile(lambda block: isinstance(block, Words) and block not in strong, blocks))
         section = blocks[len(warned) :]
         lead = [*warned, *section[:1], *takewhile(lambda block: block not in strong, section[1:])]
@@ -219,17 +220,17 @@ def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *
 
 
 def so_far(batch: BatchLine, finding: worker.InterimEstimate) -> list[Block]:
-    """What can be said of a batch that goes on."""
+    """Returns the overview of a running batch."""
     progress = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [
         ("ended", progress + (f", {count(batch.units_failed)} of them failed" if batch.units_failed else "")),
-        ("calls", requests(batch.calls, batch.bought, batch.cached, batch.failed)),
+        ("requests", requests(batch.calls, batch.bought, batch.cached, batch.failed)),
         ("spent", "nothing" if batch.free else dollars(batch.cost_usd)),
     ]
     if batch.simulated:
-        facts.append(("answers", "simulated in part" if batch.partly_simulated else "simulated"))
-    headline = finding.headline or Words("nothing found yet", "quiet")
+        facts.append(("replies", "partly simulated" if batch.partly_simulated else "simulated"))
+    headline = finding.headline or Words("no result yet", "quiet")
     return [Words(one_line(batch.name), "strong"), headline, table("", ("", ""), facts, left=2), Words(LATER, "quiet")]
 
 
-LATER = "It goes on, and this with it. Statistics in full come at its end; r works them out now, and once more comes back here."
+LATER = "The batch is running and this page updates. Press r for full statistics now, and again to return. They also come at the end."

@@ -1,4 +1,4 @@
-"""Watch: a batch as it runs, whoever started it. All of it is read from the file a few times a second."""
+"""The Watch screen: a running batch, whichever process runs it. Reads the file a few times a second."""
 
 import json
 import sqlite3
@@ -39,7 +39,7 @@ from tidepool.tui.app.worker import InterimEstimate, expected_calls
 
 @dataclass(frozen=True, slots=True)
 class WatchQuery:
-    """What the screen asks of the file in one look."""
+    """The parameters of one read of the file."""
 
     batch_number: int
     rows: tuple[int, int]
@@ -47,7 +47,7 @@ class WatchQuery:
     selected: int
     log_after: int
     columns: int
-    """waves the batch is to have, where that is known"""
+    """planned number of waves, if known"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class WatchData:
 
 
 def read_watch_data(connection: sqlite3.Connection, path: Path, query: WatchQuery) -> WatchData | None:
-    """One look: bounded by what is in view."""
+    """Reads the file once. The cost depends only on the visible rows."""
     batch = read_batch_or_study(connection, path, query.batch_number)
     if batch is None:
         return None
     number = batch.number
-    if batch.cells:  # each row is a batch of the study, and each column one of its waves
+    if batch.cells:  # each row is a batch of the study, each column one of its waves
         cells = lists.study_cells(connection, number)
         units, rows = len(cells), lists.cell_lines(cells, *query.rows)
         answered = lists.cell_waves(connection, cells, *query.rows)
@@ -90,7 +90,7 @@ def read_watch_data(connection: sqlite3.Connection, path: Path, query: WatchQuer
 
 
 def _waves_in_flight(batch: BatchLine, rows: tuple[int, int]) -> dict[int, set[int]]:
-    """Of the rows in view, the waves of live calls, by the heartbeat."""
+    """Returns the waves of the live calls in flight for the visible rows, from the heartbeat."""
     if not batch.running:
         return {}
     waves: dict[int, set[int]] = {}
@@ -102,14 +102,14 @@ def _waves_in_flight(batch: BatchLine, rows: tuple[int, int]) -> dict[int, set[i
 
 class WatchScreen(BatchActions):
     MODE = "watch"
-    HELP = """A batch as it runs: each row a conversation (or another unit), each cell a call. Choose a row to read it on
-    the right as it goes on. F keeps the rows that move in view. Pause, stop and new limits reach the batch within a
-    second, wherever it runs; closing the app does not stop it."""
+    HELP = """This screen shows a running batch. Each row is a conversation (or another unit), and each cell is a call. Choose
+    a row to read it on the right. Press f to scroll to active rows automatically. Pause, stop and new limits reach the batch
+    within a second, wherever it runs. Closing the app does not stop the batch."""
     BINDINGS = [
         *BATCH_BINDINGS,
-        Binding("f", "follow", "Follow", tooltip="keeps the rows that move in view"),
-        Binding("tab", "next_panel", "Next panel", show=False),
-        Binding("enter", "read", "Read", show=False, tooltip="the conversation under the cursor"),
+        Binding("f", "follow", "Auto-scroll", tooltip="scroll to active rows"),
+        Binding("tab", "next_panel", "Next tab", show=False),
+        Binding("enter", "read", "Read", show=False, tooltip="open the conversation under the cursor"),
     ]
     AUTO_FOCUS = "Wavefront"
 
@@ -125,9 +125,9 @@ class WatchScreen(BatchActions):
         yield PanelStrip()
         with Vertical(id="watch-panels"):
             with Horizontal(id="watch-top"):
-                yield Panel("Wavefront", Wavefront(id="wavefront"), id="panel-wavefront")
+                yield Panel("Progress", Wavefront(id="wavefront"), id="panel-wavefront")
                 yield Panel("Finding", FindingPane(id="finding"), id="panel-finding")
-                yield Panel("Talk", TranscriptPane(id="talk", empty="nothing said yet"), id="panel-talk")
+                yield Panel("Conversation", TranscriptPane(id="talk", empty="no messages yet"), id="panel-talk")
             with Horizontal(id="watch-bottom"):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
@@ -144,7 +144,7 @@ class WatchScreen(BatchActions):
             self._show(data, query)
 
     async def _current_batch(self) -> BatchLine | None:
-        """A batch that was just opened starts with a clean screen."""
+        """Returns the current batch. Clears the screen if it has changed."""
         if self._batch is not None and self._batch.number == self.tidepool.current:
             return self._batch
         self._batch = await self.tidepool.current_batch()
@@ -195,7 +195,7 @@ class WatchScreen(BatchActions):
         self.query_one(WavesTable).show(data.wave_count, query.waves[0], data.waves)
         if front.selected == query.selected:
             talk = self.query_one(TranscriptPane)
-            talk.empty = "enter opens the batch under the cursor" if data.batch.cells else "nothing said yet"
+            talk.empty = "press enter to open the batch" if data.batch.cells else "no messages yet"
             talk.show(data.talk)
         self.query_one(LogLines).add(data.log)
         if front.follow and data.batch.running:
@@ -220,7 +220,7 @@ class WatchScreen(BatchActions):
     def action_follow(self) -> None:
         front = self.query_one(Wavefront)
         front.follow = not front.follow
-        self.notify("Following what moves." if front.follow else "Staying here.", timeout=2)
+        self.notify("Auto-scroll on." if front.follow else "Auto-scroll off.", timeout=2)
 
     def action_next_panel(self) -> None:
         self.query_one(PanelStrip).choose_next()

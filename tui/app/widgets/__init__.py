@@ -1,1 +1,1 @@
-"""What screens are made of: lists of any length, plots, transcripts, gauges."""
+"""The widgets of the screens: lists of any length, plots, transcripts, gauges."""

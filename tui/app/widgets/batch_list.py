@@ -1,4 +1,4 @@
-"""All batches of the file, one line each; the running ones move."""
+"""The list of all batches of the file, one line each. Running batches update live."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ ORDERS: dict[str, tuple[Callable[[BatchLine], Any], bool]] = {
     "cost": (lambda batch: batch.cost_usd or 0.0, True),
     "size": (lambda batch: batch.units_total, True),
 }
-"""what the list can be sorted by, and whether the largest comes first"""
+"""sort keys, and whether the largest comes first"""
 
 BAR = 10
 
@@ -30,12 +30,12 @@ def status_of(batch: BatchLine) -> str:
 
 
 def finding_of(batch: BatchLine) -> Headline | None:
-    """What a batch came to at its end."""
+    """Returns the main result of an ended batch."""
     return None if batch.running or batch.cells else read_headline(batch.headline)
 
 
 def arrange(batches: Sequence[BatchLine], words: str, order: str, unfolded: Collection[str] = ()) -> list[BatchLine]:
-    """Those that have all the words somewhere in name, kind, state or id, sorted; beneath a study that is unfolded its cells."""
+    """Returns the batches with all the words in name, kind, state or id, sorted. Cells follow an unfolded study."""
     cells = [batch for batch in batches if batch.study_id]
     matching = [
         batch
@@ -51,7 +51,7 @@ def arrange(batches: Sequence[BatchLine], words: str, order: str, unfolded: Coll
 
 
 def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
-    """A bar whose failed part is marked, and which is only full at the end."""
+    """Returns a progress bar with a marked part for failures. It is full only at the end."""
     if not total:
         return [("─" * width, "waiting")]
     bad = min(width, -(-failed * width // total)) if failed else 0
@@ -62,7 +62,7 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
 
 class BatchList(ItemRows[BatchLine]):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
-    empty = "no batch fits the filter"
+    empty = "no batch matches the filter"
     order = "age"
     unfolded: frozenset[str] = frozenset()
     """studies whose cells are shown"""
@@ -76,7 +76,7 @@ class BatchList(ItemRows[BatchLine]):
             self.go_to_item(study_id)
 
     def copied(self) -> str:
-        """Its id, which commands take."""
+        """Returns the id of the batch, for use in commands."""
         return self.current.id if self.current else ""
 
     def draw_header(self, width: int) -> Sequence[Piece]:
@@ -124,7 +124,7 @@ class BatchList(ItemRows[BatchLine]):
         return pieces
 
     def _name_text(self, batch: BatchLine, width: int) -> str:
-        """A study with its cells told, and each of them a step to the right."""
+        """Returns the name: a study with its number of cells, and cells indented."""
         if batch.cells:
             return f"{'▾' if batch.id in self.unfolded else '▸'} {one_line(batch.name)} ({batch.cells:,} cells)"
         if not batch.study_id:
@@ -140,7 +140,7 @@ FINDING = 22
 
 
 def _widths(width: int) -> tuple[int, int, int, int]:
-    """Of the name, the kind, the bar and the finding: the last three go where there is no room for them."""
+    """Returns the widths of the name, the kind, the bar and the finding. The last three are 0 if they do not fit."""
     bar_width = BAR if width >= 96 else 0
     found = FINDING if width >= 116 else 0
     fixed = 4 + 1 + 13 + bar_width + 6 + 1 + 14 + 10 + 8 + 1 + (found + 1 if found else 0)

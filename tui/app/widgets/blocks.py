@@ -1,4 +1,4 @@
-"""A page of results: blocks laid out one below the other, plots side by side where there is room."""
+"""A page of results: blocks one below the other, and plots side by side if they fit."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
@@ -33,11 +33,11 @@ class Plot(Widget, can_focus=False):
         self._figure = figure
         self._strips: list[Strip] = []
         self._last_request: object = None
-        """what was asked for last: figure, size and colours"""
+        """the last request: figure, size and colours"""
 
     @property
     def drawn(self) -> bool:
-        """Whether what was asked for is there, or nothing was."""
+        """Whether there is nothing left to draw."""
         return self._figure is None or bool(self._strips)
 
     def show(self, figure: Figure) -> None:
@@ -71,7 +71,7 @@ class Plot(Widget, can_focus=False):
         try:
             rows = await app.plotting.ask(draw, figure, size.width, size.height, colours, app.no_color)
         except TidepoolError as error:
-            rows = [[(f"could not be drawn: {error}", None)]]
+            rows = [[(f"The plot could not be drawn: {error}", None)]]
         base = self.visual_style.rich_style
         self._strips = [
             Strip([Segment(text, base + Style.parse(colour) if colour else base) for text, colour in row])
@@ -95,7 +95,7 @@ STYLES = {
     **{f"heat-{level}": f"$text on $primary {4 + 19 * level}%" for level in range(len(SHADES))},
     **{name: f"${name}" for name in MARKS},
 }
-"""of the roles that `block_lines` names"""
+"""styles of the roles of `block_lines`"""
 ANY_WIDTH = 10_000
 MOST_ROWS = 200
 NARROWEST_PLOT = 54
@@ -103,7 +103,7 @@ NARROWEST_PLOT = 54
 
 
 class TextBlock(Widget):
-    """Any block but a figure, laid out for the width there is."""
+    """A block that is not a figure, laid out for the available width."""
 
     def __init__(self, block: Block) -> None:
         wide = " -wide-block" if isinstance(block, Words) and block.level == "tree" else ""
@@ -140,7 +140,7 @@ def content_of(block: Block, width: int = ANY_WIDTH) -> Content:
 
 
 def split_plots(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
-    """Plots, and all else."""
+    """Returns the plots and the other blocks."""
     plots: list[Block] = [block for block in blocks if isinstance(block, Figure | Heat)]
     return plots, [block for block in blocks if block not in plots]
 
@@ -155,7 +155,7 @@ class BlockList(VerticalScroll, can_focus=True):
         yield Static(Content(self._empty), classes="empty")
 
     async def show(self, blocks: Sequence[Block]) -> None:
-        """Takes the page anew; what has the same shape is changed in place, so nothing jumps."""
+        """Replaces the page. Blocks of the same types are changed in place, so that nothing moves."""
         if list(blocks) == self._blocks:
             return
         plots, other_blocks = split_plots(blocks)
@@ -177,11 +177,11 @@ class BlockList(VerticalScroll, can_focus=True):
             await self.mount_all([*texts, grid] if plots else texts)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """What is on the page looks the same with the focus and without: only the page itself is styled anew."""
+        """Restyles only the page itself, because its contents look the same with and without the focus."""
         self.app.stylesheet.update_nodes([self])
 
     def copied(self) -> str:
-        """The whole page as text; a plot is its title."""
+        """Returns the whole page as text. A plot is represented by its title."""
         return "\n\n".join(content_of(block).plain for block in self._blocks)
 
 
@@ -190,6 +190,6 @@ def _widget(block: Block) -> Plot | TextBlock:
         return TextBlock(block)
     plot = Plot(block, classes="block")
     if block.form in ("means", "bars"):
-        # a line for each and no more; a grid takes the margin below from its cell
+        # one line for each value; the grid takes the bottom margin from the cell
         plot.styles.height = plot.styles.min_height = preferred_height(block, NARROWEST_PLOT) + 1
     return plot

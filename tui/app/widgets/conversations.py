@@ -1,4 +1,4 @@
-"""Reading what was said: a list of conversations or answers with filters and a search, and the one under the cursor."""
+"""A list of conversations or answers with filters and search, and the text under the cursor."""
 
 import asyncio
 from array import array
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 MARGIN = 40
 MOST_HITS = 1_000
-"""that are listed"""
+"""number of hits to list"""
 
 
 class ConversationList(PagedRows):
-    empty = "nothing fits"
+    empty = "no matches"
     _numbers = array("I")
     _heads: Mapping[int, Any] = {}
     source = TranscriptSource()
@@ -44,7 +44,7 @@ class ConversationList(PagedRows):
 
     @property
     def hit(self) -> Hit | None:
-        """The message under the cursor, while searching."""
+        """The message under the cursor, in a search."""
         return self._hits[self.cursor] if self._hits and self.cursor < len(self._hits) else None
 
     @property
@@ -56,7 +56,7 @@ class ConversationList(PagedRows):
 
     @property
     def unread(self) -> list[int]:
-        """The conversations in view whose heads are not known yet."""
+        """The visible conversations whose heads are not loaded yet."""
         if self._hits is not None:
             return []
         first, last = self.rows_in_view
@@ -67,10 +67,10 @@ class ConversationList(PagedRows):
     def show_all(self, numbers: "array[int]", words: Sequence[str]) -> None:
         self._numbers, self._hits, self.words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
-        self._restart_list(len(numbers), "nothing fits")
+        self._restart_list(len(numbers), "no matches")
 
     def show_grown(self, numbers: "array[int]") -> None:
-        """The list of a batch that goes on: whoever reads in it stays where he is."""
+        """Updates the list of a running batch. The cursor stays on its row."""
         if self._hits is not None or numbers == self._numbers:
             return
         here = self.selected
@@ -86,7 +86,7 @@ class ConversationList(PagedRows):
 
     def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
         self._hits, self.words = list(hits), tuple(word.casefold() for word in words)
-        self._restart_list(len(self._hits), "nothing found")
+        self._restart_list(len(self._hits), "no matches")
 
     def _restart_list(self, count: int, empty: str) -> None:
         self.empty = empty
@@ -116,7 +116,7 @@ class ConversationList(PagedRows):
 TYPING_SECONDS = 0.15
 CHOOSING_SECONDS = 0.02
 GROWING_SECONDS = 2.0
-"""between looks at what a running batch has added to the list"""
+"""seconds between updates of a running batch's list"""
 
 
 class ConversationsPane(Vertical):
@@ -177,7 +177,7 @@ class ConversationsPane(Vertical):
         self._find(CHOOSING_SECONDS)
 
     async def look(self, batch: BatchLine) -> None:
-        """The heads of the rows in view, and what is under the cursor; of a running batch, what has come to the list."""
+        """Reads the heads of the visible rows and the text under the cursor. Updates the list of a running batch."""
         if self._batch is None:
             return
         going_on, self._batch = batch.running or self._batch.running, batch
@@ -205,7 +205,7 @@ class ConversationsPane(Vertical):
 
     @work(exclusive=True, group="find")
     async def _find(self, pause: float) -> None:
-        """`pause`: more may be typed or chosen right behind."""
+        """Updates the list after a pause, because more may be typed or chosen."""
         if self._batch is None:
             return
         self._found_at = monotonic()
@@ -262,7 +262,7 @@ class ConversationsPane(Vertical):
         self.list.focus()
 
     def focus(self, scroll_visible: bool = True) -> "ConversationsPane":
-        """Whoever comes to this panel reads in its list."""
+        """Focuses the list of the panel."""
         self.list.focus(scroll_visible)
         return self
 
@@ -271,15 +271,15 @@ class ConversationsPane(Vertical):
         self.list.focus()
 
     def step(self, by: int) -> None:
-        """To the next or previous hit, conversation or answer."""
+        """Moves to the next or previous hit, conversation or answer."""
         self.list.go_to(self.list.cursor + by)
 
     def start_search(self) -> None:
-        """In all that was said: the one prompt whose answers are shown first does not narrow it."""
+        """Starts a search of all messages. Clears the filter for one prompt that is set at first."""
         self.remove_class("-reading")
         if not self.source.lists_hits and not self.filter.words:
             self.query_one("#agent", Select).clear()
-        self.screen.set_focus(self.query_one("#search", Input))  # at once: letters may be right behind
+        self.screen.set_focus(self.query_one("#search", Input))  # at once, because letters may follow immediately
 
 
 def _choices(shows: Mapping[str, str]) -> "list[tuple[str, str]]":

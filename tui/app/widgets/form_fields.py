@@ -1,6 +1,6 @@
-"""One field of a form: its name, an editor for its kind of value, its key in the TOML, and what is wrong with it.
+"""A field of a form: its name, an editor for its type of value, its key in the TOML, and its error.
 
-All editors have the same two verbs: show a value, and say the one they hold.
+All editors share two operations: show a value, and return the entered one.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line, shortened
 
 OFFERED = (Form.MODEL, Form.MODELS)
-"""forms that have a list to choose from beside the typing"""
+"""forms that also offer a list to choose from"""
 SEVERAL_LINES = (Form.LONG, Form.LINES, Form.MODELS, Form.TABLE, Form.RECORDS)
 
 HINTS = {
-    Form.LINES: "one a line",
-    Form.MODELS: "one a line",
-    Form.TABLE: "key = value, one a line",
-    Form.RECORDS: "{ key = value, … }, one a line",
+    Form.LINES: "one per line",
+    Form.MODELS: "one per line",
+    Form.TABLE: "one key = value per line",
+    Form.RECORDS: "one { key = value, … } per line",
 }
 
 
@@ -54,7 +54,7 @@ class LineEditor(TextLine):
 
 
 class TextEditor(TextArea):
-    """Several lines; it grows with its text."""
+    """An editor of several lines that grows with its text."""
 
     def __init__(self, field: Field) -> None:
         super().__init__(
@@ -76,7 +76,7 @@ class TextEditor(TextArea):
         self.call_after_refresh(self._show_caret)
 
     def _show_caret(self) -> None:
-        """Scrolls the page, which a growing text runs out of."""
+        """Scrolls the page so that the cursor of a growing text stays visible."""
         page = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
         if page is not None and self.has_focus:
             line, view = self.cursor_screen_offset.y, page.scrollable_content_region
@@ -84,7 +84,7 @@ class TextEditor(TextArea):
             page.scroll_relative(y=beyond, animate=False)
 
     def apply_offer(self, text: str) -> None:
-        """On a line of its own, behind the others."""
+        """Appends a chosen text on a new line."""
         self.move_cursor(self.document.end)
         self.insert(f"\n{text}" if self.text and not self.text.endswith("\n") else text)
 
@@ -94,10 +94,10 @@ class TextEditor(TextArea):
 
 
 class TomlEditor(TextArea):
-    """The whole study as text."""
+    """The editor of the whole study as TOML."""
 
     _known = ""
-    """what was shown, or taken from here, last"""
+    """the text that was last shown or read"""
 
     def show(self, text: str) -> None:
         if self.text != text:
@@ -106,7 +106,7 @@ class TomlEditor(TextArea):
         self._known = self.text
 
     def read_input(self) -> str | None:
-        """What was typed since the last time; None where nothing was."""
+        """Returns the text if it changed since the last call, else None."""
         if self.text == self._known:
             return None
         self._known = self.text
@@ -114,7 +114,7 @@ class TomlEditor(TextArea):
 
 
 class ChoiceEditor(Select[str]):
-    """The default is what is chosen where nothing is; a value that is none of the options is shown all the same."""
+    """A choice. Without a choice, the default applies. A value outside the options is also shown."""
 
     def __init__(self, field: Field) -> None:
         self._field = field
@@ -125,7 +125,7 @@ class ChoiceEditor(Select[str]):
         return [(self._label(option), option) for option in (*self._field.options, *more)]
 
     def _label(self, option: str) -> Text:
-        """Of Rich: Textual searches no content of its own as one types."""
+        """Returns a label as Rich text, because Textual's type-to-search does not work with its own content."""
         words = words_of_choice(self._field, option)
         return Text.assemble(one_line(option), (f"  {words}", "dim") if words else "")
 
@@ -139,7 +139,7 @@ class ChoiceEditor(Select[str]):
             self.value = option or Select.NULL
 
     def on_key(self, event: events.Key) -> None:
-        """No letter goes further: above, digits are the keys of other places. Space opens the list."""
+        """Stops printable keys, because digits would change the screen. Space opens the list."""
         if event.is_printable and event.key != "space":
             event.stop()
 
@@ -149,18 +149,18 @@ class ChoiceEditor(Select[str]):
 
 
 class Tick(Checkbox):
-    """A box that is empty when it is off: with no colours the two must differ too."""
+    """A checkbox that is empty when off, so that its state is visible without colours."""
 
     @property
     def _button(self) -> Content:
-        """Textual draws the sides in the colour of the ground, where brackets are not seen."""
+        """Draws brackets, because Textual draws the sides in the background colour, where they are invisible."""
         return Content.styled("[x]" if self.value else "[ ]", self.get_visual_style("toggle--button"))
 
 
 class FlagEditor(Tick):
     def __init__(self, field: Field) -> None:
         super().__init__("", compact=True)
-        self._default = field.default is UNSET or bool(field.default)  # the flags that need not be written are meant
+        self._default = field.default is UNSET or bool(field.default)  # flags without a default are on
 
     def show(self, value: Any) -> None:
         with self.prevent(Checkbox.Changed):
@@ -172,7 +172,7 @@ class FlagEditor(Tick):
 
 
 class ChoicesEditor(Horizontal):
-    """Any of a few, in the order of the options."""
+    """Any number of choices, in the order of the options."""
 
     def __init__(self, field: Field) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ AnyEditor = LineEditor | TextEditor | ChoiceEditor | FlagEditor | ChoicesEditor
 
 
 def editor_for(field: Field, value: Any) -> AnyEditor:
-    """A single line that holds a line break gets room for it."""
+    """Returns an editor for the field. A one-line value with a line break gets several lines."""
     if field.form is Form.CHOICE:
         return ChoiceEditor(field)
     if field.form is Form.FLAG:
@@ -214,7 +214,7 @@ def editor_for(field: Field, value: Any) -> AnyEditor:
 
 
 class OfferMark(Static):
-    """Opens the list of what can be chosen for a field, by a click."""
+    """A mark that opens the list of a field on a click."""
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -228,13 +228,13 @@ class FieldRow(Vertical):
 
     @dataclass
     class Edited(Message):
-        """Something was typed or chosen. It may be an old story when it is read: the row has what holds now."""
+        """Something was typed or chosen. The message may be outdated when it is handled, so read the row's value."""
 
         row: "FieldRow"
 
     @dataclass
     class OfferRequested(Message):
-        """Somebody wants to choose from a list instead of typing."""
+        """The user wants to choose from a list."""
 
         row: "FieldRow"
 
@@ -244,10 +244,10 @@ class FieldRow(Vertical):
         self.value = value
         self._editor = editor_for(field, value)
         self._last_input: Any = None
-        """what the editor said when it was last shown a value, or listened to"""
+        """the editor's value when it was last set or read"""
         self._shown = False
         self._typed = False
-        """whether something was typed that nobody has taken over yet"""
+        """whether there is typed input that `take_typed` has not returned yet"""
         self.fault = ""
         self._sentence: Static | None = None
 
@@ -267,15 +267,15 @@ class FieldRow(Vertical):
             self._complain_now()
 
     def show(self, value: Any) -> None:
-        """Another value in place of what was typed: only where somebody asked for it, or the draft could be older than
-        the keys. Take over what was typed first."""
+        """Replaces the typed value. Call it only if the user asked for it, because the draft may be older than the last keys. Read
+        the typed value first."""
         if self._shown and not (_same(value, self.value) and _same(value, self._editor.input_value)):
             self.value = value
             self._show_now()
         self.value = value
 
     def take_typed(self) -> bool:
-        """Whether something was typed since the last time; `value` has it. UNSET: the key is no longer written."""
+        """Returns whether something was typed since the last call. `value` holds it; UNSET removes the key."""
         self.read_input()
         typed, self._typed = self._typed, False
         return typed
@@ -288,7 +288,7 @@ class FieldRow(Vertical):
 
     def _complain_now(self) -> None:
         self.set_class(bool(self.fault), "-wrong")
-        if self.fault and self._sentence is None:  # most rows never need one
+        if self.fault and self._sentence is None:  # created late, because most rows never need it
             self._sentence = Static("", classes="field-fault")
             self.mount(self._sentence)
         if self._sentence is not None:
@@ -306,7 +306,7 @@ class FieldRow(Vertical):
         self.post_message(self.OfferRequested(self))
 
     def apply_offer(self, text: str) -> None:
-        """One of the list was chosen: typed, as it were."""
+        """Enters a choice from the list as if it was typed."""
         if isinstance(self._editor, TextEditor | LineEditor):
             self._editor.apply_offer(text)
         if self.read_input():
@@ -321,11 +321,11 @@ class FieldRow(Vertical):
         self._mark(here=True)
 
     def on_descendant_blur(self) -> None:
-        """A list that closes loses the focus to the field that it belongs to."""
+        """Keeps the mark if the focus moves within the field, as when a list closes."""
         self._mark(here=self.has_focus_within)
 
     def _mark(self, *, here: bool) -> None:
-        """By a class of the name alone: `:focus-within` would have the whole row styled anew."""
+        """Marks the name by a class of its own, because `:focus-within` would restyle the whole row."""
         for label in self.query(".field-label").results(Static):
             label.set_class(here, "-here")
             label.update(self._label(here=here), layout=False)
@@ -340,7 +340,7 @@ class FieldRow(Vertical):
             self.post_message(self.Edited(self))
 
     def read_input(self) -> bool:
-        """Takes what is typed; answers whether it is anything new."""
+        """Reads the editor. Returns whether its value is new."""
         entered = self._editor.input_value
         if not self._shown or _same(entered, self._last_input):
             return False
@@ -352,12 +352,12 @@ class FieldRow(Vertical):
         return True
 
     def _is_default(self, entered: Any) -> bool:
-        """A box that stands where it stood by itself says nothing new."""
+        """Whether a checkbox has its default value, which is no change."""
         return self.field.form in (Form.FLAG, Form.CHOICES) and _same(entered, self.field.default)
 
 
 def focused_row(screen: "Screen[Any]") -> FieldRow | None:
-    """The field that one is in."""
+    """Returns the field with the focus."""
     return next(
         (one for one in (screen.focused.ancestors if screen.focused else ()) if isinstance(one, FieldRow)), None
     )

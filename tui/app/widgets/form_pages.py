@@ -1,4 +1,4 @@
-"""The pages of the form: groups of fields, folded until they are wanted or wrong, and the list of people."""
+"""The pages of the form: groups of fields, which unfold on request or on an error, and the list of participants."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,9 +28,9 @@ from tidepool.tui.drawing.text import one_line, shortened
 
 
 class GroupHead(Static, can_focus=True):
-    """The title of a group that can be folded."""
+    """The title of a foldable group."""
 
-    BINDINGS = [Binding("enter,space", "fold", "Open or close", show=False)]
+    BINDINGS = [Binding("enter,space", "fold", "Open/close", show=False)]
 
     async def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -80,7 +80,7 @@ class GroupBox(Vertical):
         self._show_head()
 
     def complain(self, sentences: Mapping[KeyPath, str]) -> None:
-        """A fault that is new opens the group; whoever closes it again is left in peace."""
+        """Shows errors. A new error opens the group. If you close the group, it stays closed."""
         wrong = {field.path for field in self.group.fields if field.path in sentences}
         fresh, self._wrong, self._sentences = wrong - self._wrong, wrong, sentences
         for row in self.rows:
@@ -91,30 +91,30 @@ class GroupBox(Vertical):
                 self.call_next(self.fold, False)
 
     def show(self, values: Mapping[str, Any]) -> None:
-        """Other values, into the fields too."""
+        """Shows other values, in the fields too."""
         for row in self.rows:
             row.show(value_at(values, row.field.path))
         self.follow(values)
 
     def follow(self, values: Mapping[str, Any]) -> None:
-        """What was typed in the fields."""
+        """Updates everything except the fields after typing."""
         self._values = values
         if self.is_mounted:
             self._show_head()
 
     def _show_head(self) -> None:
-        """The title where it is new, since each update lays the page out anew; the note while the group is open."""
+        """Updates the title only if it changed, because an update lays out the page again. Shows the note while the group is open."""
         if self.group.note:
             self.query_one(".group-note").display = not self.folded
         if not self.group.title:
             return
         mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
         filled = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
-        notes = [f"{filled} written"] if self.group.folded and filled else []
+        notes = [f"{filled} set"] if self.group.folded and filled else []
         if self.folded:
             names = ", ".join(field.name.lower() for field in self.group.fields)
             notes.append(f"{len(self.group.fields)} more: {names}")
-        faults = f"  × {len(self._wrong)} wrong" if self._wrong else ""
+        faults = f"  × {len(self._wrong)} error{'s' if len(self._wrong) > 1 else ''}" if self._wrong else ""
         head = Content.assemble(
             f"{mark}{self.group.title}", (faults, "$state-failed"), ("  " + " · ".join(notes), "$quiet not bold")
         )
@@ -124,7 +124,7 @@ class GroupBox(Vertical):
 
 
 class FormPage(VerticalScroll, can_focus=False):
-    """A step of the form: groups of fields."""
+    """A step of the form, with groups of fields."""
 
     def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
         super().__init__(id=id)
@@ -133,20 +133,20 @@ class FormPage(VerticalScroll, can_focus=False):
         self.boxes: list[GroupBox] = []
 
     async def fill(self, sentences: Mapping[KeyPath, str]) -> None:
-        """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
+        """Creates the fields when the page is first shown, because a hundred fields take a second."""
         if not self.boxes and self.is_attached:
             self.boxes = [GroupBox(group, self._values) for group in self.page.groups]
             await self.mount_all([Static(Content(self.page.question), classes="question"), *self.boxes])
             self.complain(sentences)
 
     def show(self, values: Mapping[str, Any]) -> None:
-        """Other values, into the fields too."""
+        """Shows other values, in the fields too."""
         for box in self.boxes:
             box.show(values)
         self.follow(values)
 
     def follow(self, values: Mapping[str, Any]) -> None:
-        """What was typed in the fields: everything around them."""
+        """Updates everything except the fields after typing."""
         self._values = values
         for box in self.boxes:
             box.follow(values)
@@ -156,11 +156,11 @@ class FormPage(VerticalScroll, can_focus=False):
             box.complain(sentences)
 
     def paths(self) -> list[KeyPath]:
-        """Of all fields, seen or folded."""
+        """Returns the paths of all fields, visible or folded."""
         return [field.path for group in self.page.groups for field in group.fields]
 
     async def go_to(self, path: KeyPath) -> bool:
-        """Puts the cursor into a field, out of its fold if need be."""
+        """Moves the cursor to a field and unfolds its group if necessary."""
         for box in self.boxes:
             if any(field.path == path for field in box.group.fields):
                 await box.fold(False)
@@ -169,7 +169,7 @@ class FormPage(VerticalScroll, can_focus=False):
         return False
 
     async def open_all(self) -> None:
-        """Opens every group, or closes them all where they are open."""
+        """Opens every group, or closes all if they are open."""
         folding = [box for box in self.boxes if box.group.folded]
         closed = any(box.folded for box in folding)
         for box in folding:
@@ -180,10 +180,8 @@ class PeopleList(TableRows[Person]):
     BINDINGS = [
         Binding("enter", "screen.edit_person", "Edit", id="compose.edit"),
         Binding("a", "screen.add_person", "Add", id="compose.add"),
-        Binding("i", "screen.pick_people", "From library", id="compose.pick", tooltip="search and choose several"),
-        Binding(
-            "d", "screen.copy_person", "Copy", id="compose.copy", tooltip="of one from the library: to edit it here"
-        ),
+        Binding("i", "screen.pick_people", "From library", id="compose.pick", tooltip="choose several"),
+        Binding("d", "screen.copy_person", "Duplicate", id="compose.copy", tooltip="copies a library item for editing"),
         Binding("x,delete", "screen.remove_person", "Remove", key_display="x", id="compose.remove"),
     ]
 
@@ -191,7 +189,7 @@ class PeopleList(TableRows[Person]):
 
     def __init__(self, participants: ParticipantKind, *, id: str) -> None:
         super().__init__(id=id)
-        self.empty = f"no {participants.name} yet: a adds one, i takes some from the library"
+        self.empty = f"No {participants.name} yet. Press a to add, i to choose from the library."
         self.wrong: set[int] = set()
 
     def show_people(self, people: Sequence[Person], wrong: set[int]) -> None:
@@ -209,7 +207,7 @@ class PeopleList(TableRows[Person]):
 
 
 class PeoplePage(FormPage):
-    """The step of who takes part, where those are listed one by one; each is written in a dialog."""
+    """The participants step with a list of participants. Each is edited in a dialog."""
 
     def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
         super().__init__(page, values, id=id)
@@ -222,12 +220,12 @@ class PeoplePage(FormPage):
         yield Static(Content(self.page.question), classes="question")
         yield from (box for box in self.boxes if not box.group.folded)
         yield PeopleList(self.participants, id=f"list-{self.participants.name}")
-        yield Static("", classes="person-told")
+        yield Static("", classes="person-note")
         with Horizontal(classes="people-keys"):
             yield Button("Add", action="screen.add_person", compact=True)
             yield Button("Edit", action="screen.edit_person", compact=True)
             yield Button("From library", action="screen.pick_people", compact=True)
-            yield Button("Copy", action="screen.copy_person", compact=True)
+            yield Button("Duplicate", action="screen.copy_person", compact=True)
             yield Button("Remove", action="screen.remove_person", compact=True)
         with VerticalScroll(classes="people-more", can_focus=False):
             yield from (box for box in self.boxes if box.group.folded)
@@ -257,7 +255,7 @@ class PeoplePage(FormPage):
         self.follow(self._values)
 
     def paths(self) -> list[KeyPath]:
-        """Of all fields, and of all who are written here."""
+        """Returns the paths of all fields and of all participants in the list."""
         records = value_at(self._values, (self.participants.name,))
         places = range(len(records) if isinstance(records, list) else 0)
         everybody = [(self.participants.name, place) for place in places]
@@ -272,14 +270,14 @@ class PeoplePage(FormPage):
 
     @on(PeopleList.Highlighted)
     def _show_person(self) -> None:
-        """What is wrong with the one under the cursor, or how it stands in the library."""
+        """Shows the errors of the participant under the cursor, or its library item."""
         person = self.roll.current
         place = () if person is None or person.place is None else (self.participants.name, person.place)
         fault = self._sentences.get(place, "") or self._sentences.get((self.participants.name,), "")
         note = Content.styled(shortened(fault), "$state-failed")
         if person is not None and person.place is None:
             note = self._describe_stored(person)
-        self.query_one(".person-told", Static).update(note)
+        self.query_one(".person-note", Static).update(note)
 
     def _describe_stored(self, person: Person) -> Content:
         stored = self.library.get(person.id)
@@ -291,5 +289,5 @@ class PeoplePage(FormPage):
             if field.key in record:
                 value = shortened(shown(field.form, record[field.key]))
                 lines.append(Content.assemble((f"{field.key}  ", "$quiet"), value))
-        lines.append(Content.styled("d takes a copy of it into this study, to be changed here.", "$quiet"))
+        lines.append(Content.styled("Press d to copy it into this study for editing.", "$quiet"))
         return Content("\n").join(lines)

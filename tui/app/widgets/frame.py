@@ -1,4 +1,4 @@
-"""The parts around a screen's content: navigation, footer, panels, lines of names, cards, one-line fields."""
+"""The parts around a screen's content: navigation, footer, panels, tab strips, cards, one-line fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from tidepool.tui.drawing.text import one_line
 
 class TextLine(Input):
     def on_click(self, event: events.Click) -> None:
-        """Two clicks take hold of all that is in it: what is typed then stands in its place."""
+        """Selects all text on a double click, so that typing replaces it."""
         if event.chain == 2:
             self.select_all()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Joins the lines of a paste: Textual inserts the first one only."""
+        """Joins the lines of a paste, because Textual inserts only the first one."""
         lines = event.text.splitlines()
         if len(lines) > 1:
             event.text = " ".join(filter(None, map(str.strip, lines)))
@@ -88,7 +88,7 @@ class NameStrip(Horizontal, can_focus=True):
         self.show(self.here)
 
     async def set_names(self, names: Mapping[str, str], here: str) -> None:
-        """Other names, where they differ."""
+        """Replaces the names if they differ."""
         if list(names.items()) != list(self._names.items()):
             self._names = dict(names)
             await self.query(Name).remove()
@@ -96,18 +96,18 @@ class NameStrip(Horizontal, can_focus=True):
         self.show(here)
 
     def show(self, here: str) -> None:
-        """Marks a name as chosen, and tells nobody."""
+        """Marks a name as chosen without a message."""
         self.here = here
         for one in self.query(Name):
             one.set_class(one.name == here, "-here")
 
     def mark(self, words: Mapping[str, Content]) -> None:
-        """What is to be said behind each of these names."""
+        """Sets the mark after each of these names."""
         for one in self.query(Name):
             one.mark(words.get(one.name or "", Content("")))
 
     def choose(self, name: str) -> None:
-        """Shown at once: keys that come meanwhile go on from there. Who refuses it shows another."""
+        """Shows the choice at once, so that further keys start from there. A receiver that refuses it shows another name."""
         if name != self.here:
             self.show(name)
             self.post_message(self.Chosen(self, name))
@@ -119,7 +119,7 @@ class NameStrip(Horizontal, can_focus=True):
 
 
 class Navigation(NameStrip, can_focus=False):
-    """The places to go to, and the name of the file."""
+    """The names of the screens, and the name of the file."""
 
     def __init__(self, here: str) -> None:
         super().__init__({mode: f"{key} {title}" for mode, (key, title) in PLACES.items()}, here, id="navigation")
@@ -133,17 +133,17 @@ class Navigation(NameStrip, can_focus=False):
 
 
 ALWAYS = ("help", "command_palette", "quit")
-"""actions that stand at the right end at any width: they lead to all others"""
+"""actions at the right end of the footer at any width, because they lead to all others"""
 
 
 class KeyLine(Footer):
-    """Made anew only where other keys are to be shown: every move of the focus asks for it. Keys that do not fit are left
-    out whole, from the last."""
+    """The footer. It is rebuilt only if the keys change, because every move of the focus requests it. The last keys are omitted
+    if they do not fit."""
 
     def __init__(self, *, compact: bool) -> None:
         super().__init__(show_command_palette=False, compact=compact)
         self._keys: list[tuple[str, str, bool]] = []
-        """what is shown"""
+        """the shown keys"""
         self._fitted_to = 0
 
     def compose(self) -> ComposeResult:
@@ -161,7 +161,7 @@ class KeyLine(Footer):
         yield HorizontalGroup(*always, id="always")
 
     def _cells(self, key: FooterKey) -> int:
-        """What a key takes, with the room around it."""
+        """Returns the width of a key with its margin."""
         return len(key.key_display) + len(key.description) + (2 if self.compact else 3)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -181,8 +181,10 @@ class KeyLine(Footer):
 
 
 class Panel(Vertical):
-    """A titled frame around one widget; it wears its name on the border where several are in view. One that is never in view
-    beside others has no frame, and nothing in it need be styled anew when the focus comes or goes."""
+    """A titled frame around one widget. The title is on the border if several panels are visible.
+
+    A panel that is never shown next to others has no frame, so that a change of focus restyles nothing in it.
+    """
 
     def __init__(self, title: str, inner: Widget, *, id: str, offered: bool = True, framed: bool = True) -> None:
         super().__init__(inner, id=id, classes="-framed" if framed else "")
@@ -193,7 +195,7 @@ class Panel(Vertical):
 
 
 class PanelStrip(NameStrip, can_focus=False):
-    """The names of the screen's panels, to click on; the chosen one has the focus."""
+    """The tabs of a screen's panels. The chosen panel has the focus."""
 
     def __init__(self) -> None:
         super().__init__({}, "", id="panels")
@@ -210,13 +212,13 @@ class PanelStrip(NameStrip, can_focus=False):
         self.call_after_refresh(self._fill)
 
     async def _fill(self) -> None:
-        """The names, once the panels are there."""
+        """Shows the names once the panels exist."""
         await self.set_names({name: panel.title for name, panel in self.panels.items()}, "")
         self._show_offered()
         self.choose(self.offered[0], focus=False)
 
     def offer(self, panel_id: str, offered: bool) -> None:
-        """A panel that has nothing to show is not named."""
+        """Shows or hides a panel's name."""
         self.panels[panel_id].offered = offered
         self._show_offered()
         if self.here and self.here not in self.offered:
@@ -249,7 +251,7 @@ class PanelStrip(NameStrip, can_focus=False):
         changed = [node for node, mark, worn in marks if node.has_class(mark) != worn]
         for node, mark, worn in marks:
             node.set_class(worn, mark, update=False)
-        # only these: no rule looks through them at what they hold, and styling all of that anew takes longer than a key may
+        # Only these nodes, because no style rule depends on them for their children, and restyling the children is too slow.
         self.app.stylesheet.update_nodes(changed)
         self.show(name)
         if focus:
@@ -257,7 +259,7 @@ class PanelStrip(NameStrip, can_focus=False):
 
 
 class StarterCard(Static):
-    """Something to try: a click does what its key does."""
+    """A card for an example study. A click does the same as its key."""
 
     def __init__(self, starter: Starter) -> None:
         super().__init__(
@@ -274,22 +276,20 @@ class StarterCard(Static):
 
 
 class Greeting(Vertical):
-    """An empty file greets with things to try, each one key away, offline."""
+    """The start page of an empty file, with example studies that run offline."""
 
     def compose(self) -> ComposeResult:
-        yield Static(
-            Content.assemble(("Tidepool", "bold $primary"), "  many small talks with language models, in one file")
-        )
-        yield Static(Content("Nothing here yet. Try one of these: no key, no network, no cost."))
+        yield Static(Content.assemble(("Tidepool", "bold $primary"), "  Experiments with language-model agents"))
+        yield Static(Content("Nothing here yet. Try an example: no API key, no network, no cost."))
         for starter in STARTERS:
             yield StarterCard(starter)
         yield Static(
             Content.assemble(
                 ("2", "bold $accent"),
-                "  compose your own     ",
+                "  compose your own study     ",
                 ("?", "bold $accent"),
                 "  help     ",
                 ("ctrl+p", "bold $accent"),
-                "  every command",
+                "  all commands",
             )
         )

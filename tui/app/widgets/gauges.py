@@ -1,4 +1,4 @@
-"""The head of a running batch: progress, rate, time left and money so far, in a few lines that line up."""
+"""The head of a running batch: progress, rate, remaining time and cost in a few lines."""
 
 import json
 import math
@@ -15,13 +15,13 @@ from tidepool.tui.app.widgets.batch_list import bar, status_of
 from tidepool.tui.drawing.text import count, dollars, fitted, one_line, percent, rate, requests, resting, span
 
 SHORTEST = 0.2
-"""seconds: a pace over less than that says nothing"""
+"""seconds; a rate over less time is meaningless"""
 SHORTEST_MEMORY, LONGEST_MEMORY = 5.0, 120.0
-"""seconds after which a look weighs a third in the steady pace"""
+"""seconds after which a sample has a third of its weight in the smoothed rate"""
 
 
 class Throughput:
-    """Calls a second, the newest seconds weighing most so that it does not jump; and how long the last calls took."""
+    """The smoothed rate of calls per second, in which recent seconds weigh most, and the latency of the last calls."""
 
     def __init__(self, now: BatchLine) -> None:
         self.speed = now.calls / now.seconds if now.seconds > 0 else 0.0
@@ -30,7 +30,7 @@ class Throughput:
         self._seen_at: float | None = None
 
     def update_from(self, now: BatchLine, at: float) -> None:
-        """Adds what happened since the last look."""
+        """Adds a sample."""
         before, seen_at = self._last, self._seen_at
         if seen_at is not None and at - seen_at < SHORTEST:
             return
@@ -46,18 +46,18 @@ class Throughput:
 
 
 LONGEST_REASON = 60
-"""letters of why a batch ended, so that its name is seen too; the overview has all of it"""
+"""characters of the reason of a batch, so that its name fits too; the overview shows all of it"""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the plan of a batch says of it."""
+    """The planned size of a batch."""
 
     calls: int = 0
     exact: bool = False
-    """else their number is an estimate"""
+    """whether the number of calls is exact; if not, it is an estimate"""
     columns: int = 0
-    """waves that it is to have, where a unit's calls stand by wave"""
+    """planned number of waves, for kinds with a column for each wave"""
 
     @property
     def about(self) -> str:
@@ -66,9 +66,9 @@ class Expected:
 
 NOTHING_EXPECTED = Expected()
 UNFINISHED = (BatchStatus.IN_PROGRESS, BatchStatus.INTERRUPTED)
-SHORTEST_BAR = 8
+SHORTEST_BAR = 7
 MOST_SLOWER = 4
-"""than so far, that a batch is believed to become"""
+"""factor by which a batch may become slower than so far, for the estimate of the remaining time"""
 
 
 class Gauges(Static):
@@ -81,7 +81,7 @@ class Gauges(Static):
     ) -> None:
         self.set_class(finding is not None, "-with-finding")
         if batch is None:
-            self.update(Content("No batch yet. Press 1 for the list, or 2 to compose one."))
+            self.update(Content("No batch yet. Press 2 to compose a study, or 1 for the list."))
             return
         shown_lines = lines(batch, pulse, expected, self.content_size.width or 80)
         if finding is not None:
@@ -90,18 +90,18 @@ class Gauges(Static):
 
 
 def advance(batch: BatchLine, expected: Expected) -> tuple[float, float]:
-    """(done, whole) in calls, since units may all end at the end; in units where the plan is not known, or the batch ended."""
+    """Returns (done, total) in calls, because all units may end at the end. Uses units without a plan and for ended batches."""
     if batch.status not in UNFINISHED or not expected.calls:
         return batch.units_done, batch.units_total
     left = max(0, expected.calls - batch.calls)
-    if batch.units_failed:  # their further calls are not made
+    if batch.units_failed:  # failed units make no further calls
         left = min(left, round(expected.calls * (1 - batch.units_done / max(1, batch.units_total))))
     return batch.calls, batch.calls + max(1, left)
 
 
 def seconds_left(batch: BatchLine, pulse: Throughput | None, expected: Expected) -> float | None:
-    """At the steady pace of late where calls are counted, else at that of the whole batch. Calls that are slow to come at the very
-    end, when few are left, are not taken for a pace."""
+    """Estimates the remaining time from the smoothed rate of calls, or without a plan from the rate of the whole batch. A limit
+    keeps a few slow calls at the end from inflating the estimate."""
     done, whole = advance(batch, expected)
     if not batch.running or not done or whole <= done or batch.paused or 0 < expected.calls <= batch.calls:
         return None
@@ -125,7 +125,7 @@ def _name(batch: BatchLine, width: int) -> Content:
         state_text += f": {one_line(resting(provider, **rest))}"
     right: str = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}")
     if batch.simulated:
-        right += " · simulated in part" if batch.partly_simulated else " · simulated"
+        right += " · partly simulated" if batch.partly_simulated else " · simulated"
     left = f"{glyph} {state_text}  "
     available = max(10, width - len(left) - len(right) - 1)
     return Content.assemble(
@@ -138,7 +138,7 @@ def _progress(batch: BatchLine, pulse: Throughput | None, expected: Expected, wi
     running = batch.status in UNFINISHED and expected.calls > batch.calls
     figures = [
         percent(done, whole),
-        f"{count(batch.calls)} of {expected.about}{count(whole)} calls"
+        f"{count(batch.calls)} of {expected.about}{count(whole)} requests"
         if running
         else requests(batch.calls, batch.bought, batch.cached, batch.failed),
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
@@ -150,7 +150,7 @@ def _progress(batch: BatchLine, pulse: Throughput | None, expected: Expected, wi
     left = seconds_left(batch, pulse, expected)
     time_words = span(batch.seconds) + (f", {expected.about}{span(left)} left" if left is not None else "")
     most = width - len(time_words) - 5 - SHORTEST_BAR
-    while len(figures) > 2 and len(" · ".join(figures)) > most:  # how long it takes is wanted more than the units
+    while len(figures) > 2 and len(" · ".join(figures)) > most:  # the time is more important than the units
         del figures[2]
     figures_text = " · ".join(figures)
     bar_width = max(SHORTEST_BAR, width - len(figures_text) - len(time_words) - 5)

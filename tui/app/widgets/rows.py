@@ -1,6 +1,6 @@
-"""Lists and texts of any length on Textual's line API: only what is visible is drawn.
+"""Lists and texts of any length on Textual's line API, which draws only visible rows.
 
-Subclasses say what a row looks like (`draw`), or what stands in its columns (`TableRows`).
+Subclasses define a row (`draw`) or its columns (`TableRows`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from tidepool.tui.drawing.transcript import marked_name as marked_name
 
 
 def column(text: str, width: int, style: str = "", *, right: bool = False) -> Piece:
-    """A text in a column of this width, and a space behind it."""
+    """Returns a text in a column of this width, followed by a space."""
     return fitted(text, width, right=right) + " ", style
 
 
@@ -59,13 +59,13 @@ class Rows(ScrollView, can_focus=True):
 
     cursor: var[int] = var(0)
     empty = ""
-    """what is said where there are no rows"""
+    """text for an empty list"""
     has_cursor = True
     follows_end = True
-    """without a cursor: stays at the end, where it was there"""
+    """without a cursor: keeps the end in view if it was in view"""
 
     class Highlighted(RowsMessage):
-        """The cursor stands on another row."""
+        """The cursor moved to another row."""
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, Rows.Highlighted) and message.rows is self.rows
@@ -80,19 +80,19 @@ class Rows(ScrollView, can_focus=True):
         self._styles: dict[str, Style] = {}
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        """One row as styled pieces of text."""
+        """Returns one row as styled pieces of text."""
         raise NotImplementedError
 
     def draw_header(self, width: int) -> Sequence[Piece] | None:
-        """The line that stays on top, if any."""
+        """Returns the header line, if any."""
         return None
 
     def row_width(self) -> int:
-        """How wide a row must be; wider than the view scrolls sideways."""
+        """Returns the least width of a row. Wider rows scroll sideways."""
         return 0
 
     def copied(self) -> str:
-        """What is copied: the row under the cursor, else all that is in view."""
+        """Returns the text to copy: the row under the cursor, else all visible rows."""
         first, last = (self.cursor, self.cursor) if self.has_cursor else self.rows_in_view
         rows = ("".join(text for text, _ in self.draw(index, self.view_width)) for index in range(first, last + 1))
         return "\n".join(row.rstrip() for row in rows).strip() if self.count else ""
@@ -111,7 +111,7 @@ class Rows(ScrollView, can_focus=True):
 
     @property
     def rows_in_view(self) -> tuple[int, int]:
-        """The first and last row in view; the last lies before the first where there is none."""
+        """The first and last visible row. Without rows, the last is before the first."""
         first = round(self.scroll_offset.y)
         height = max(0, self.scrollable_content_region.height - self._header_height)
         return first, min(self.count, first + height) - 1
@@ -167,7 +167,7 @@ class Rows(ScrollView, can_focus=True):
         return Style(bgcolor=cursor.bgcolor, bold=True) if self.has_focus else Style(bold=True)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """Nothing but the cursor looks otherwise; a frame that does is told by `:focus-within`."""
+        """Redraws the cursor. Frames change by `:focus-within`."""
         self.refresh()
 
     def notify_style_update(self) -> None:
@@ -208,7 +208,7 @@ class Rows(ScrollView, can_focus=True):
                 self.post_message(self.Opened(self))
 
     def header_clicked(self, x: int) -> None:
-        """A subclass may sort."""
+        """Handles a click on the header, for example to sort."""
 
     def action_step(self, by: int) -> None:
         if self.has_cursor:
@@ -221,7 +221,7 @@ class Rows(ScrollView, can_focus=True):
         self.action_step(by * max(1, last - first))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where there is nothing to go through, the key may mean something else, and the footer shows that."""
+        """Disables keys that have no effect here, so that they can have another meaning, which the footer shows."""
         if action in ("scroll_left", "scroll_right"):
             return self.allow_horizontal_scroll
         return self.count > 0 if action == "edge" else super().check_action(action, parameters)
@@ -240,10 +240,10 @@ class Rows(ScrollView, can_focus=True):
 
 
 class PagedRows(Rows):
-    """Rows that are read from the file as they come into view."""
+    """Rows that are read from the file when they become visible."""
 
     class Scrolled(Message):
-        """Other rows are in view."""
+        """Other rows became visible."""
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, PagedRows.Scrolled)
@@ -258,16 +258,16 @@ T = TypeVar("T")
 
 
 class ItemRows(Rows, Generic[T]):
-    """A list of items, a row for each. The cursor stays on its item when the list changes; several can be marked."""
+    """A list with a row for each item. The cursor stays on its item when the list changes. Several items can be marked."""
 
     ID_FIELD = "id"
-    """what tells an item from others, also when it changes"""
+    """the attribute that identifies an item, even if the item changes"""
 
     def __init__(self, items: Iterable[T] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.items = list(items)
         self.marks: dict[str, None] = {}
-        """the ids of items, in the order in which they were marked"""
+        """ids of the marked items, in the order in which they were marked"""
 
     def id_of(self, item: T) -> str:
         return str(getattr(item, self.ID_FIELD, item))
@@ -285,7 +285,7 @@ class ItemRows(Rows, Generic[T]):
         return [item for item in self.items if self.id_of(item) in self.marks]
 
     def show(self, items: Iterable[T]) -> None:
-        """Takes the list anew."""
+        """Replaces the list."""
         here, self.items = self.current, list(items)
         self.set_count(len(self.items))
         if here is not None:
@@ -308,12 +308,12 @@ class ItemRows(Rows, Generic[T]):
             self.refresh()
 
     def mark_and_step(self) -> None:
-        """Marks the item under the cursor, and goes to the next one."""
+        """Marks the item under the cursor and moves to the next one."""
         self.toggle_mark(self.cursor)
         self.go_to(self.cursor + 1)
 
     def toggle_all(self) -> None:
-        """Marks all that are shown, or none of them where all are."""
+        """Marks all shown items, or unmarks them if all are marked."""
         shown_ids = dict.fromkeys(map(self.id_of, self.items))
         if shown_ids.keys() <= self.marks.keys():
             self.marks = {one: None for one in self.marks if one not in shown_ids}
@@ -326,14 +326,14 @@ class ItemRows(Rows, Generic[T]):
 class Column:
     title: str
     width: int = 0
-    """cells; 0: a share of those that the others leave"""
+    """cells; 0: a share of the remaining width"""
     style: str = ""
     right: bool = False
     share: int = 1
 
 
 def row_of(columns: Sequence[Column], cells: Sequence[str | Piece], width: int) -> list[Piece]:
-    """The texts in their columns; one with a style of its own keeps it."""
+    """Returns texts in columns. A text with its own style keeps it."""
     shares = sum(one.share for one in columns if not one.width) or 1
     left = max(0, width - sum(one.width for one in columns) - len(columns))
     pieces: list[Piece] = []
@@ -344,14 +344,14 @@ def row_of(columns: Sequence[Column], cells: Sequence[str | Piece], width: int) 
 
 
 class TableRows(ItemRows[T]):
-    """Items in columns below their titles, where these have any."""
+    """Items in columns, with a header if the columns have titles."""
 
     COLUMNS: Sequence[Column] = ()
     mark = ""
-    """before an item that is marked"""
+    """text before a marked item"""
 
     def cells(self, item: T) -> Sequence[str | Piece]:
-        """What stands in each column."""
+        """Returns the text of each column."""
         raise NotImplementedError
 
     def draw_header(self, width: int) -> Sequence[Piece] | None:
@@ -367,12 +367,12 @@ class TableRows(ItemRows[T]):
 
 
 def _over(strip: Strip, style: Style) -> Strip:
-    """The strip with a style laid over those of its segments."""
+    """Applies a style over the styles of the segments."""
     return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)
 
 
 MOST_SHOWN = 20_000
-"""characters of one passage: more than anybody reads here"""
+"""characters of one passage at most"""
 WIDEST_LABEL = 22
 
 
@@ -380,19 +380,19 @@ WIDEST_LABEL = 22
 class Passage:
     text: str
     style: str = ""
-    """the name of one of the styles of Rows"""
+    """the name of a style of Rows"""
     label: str | None = None
-    """what stands beside the text"""
+    """text to the left"""
 
 
 class TextRows(Rows):
-    """Text without a cursor, laid out for the width there is."""
+    """Text without a cursor, laid out for the available width."""
 
     has_cursor = False
     lines: Sequence[Sequence[Piece]] = ()
 
     def laid_out(self, width: int) -> list[Sequence[Piece]]:
-        """The lines of what is to be shown."""
+        """Returns the lines to show."""
         raise NotImplementedError
 
     def lay_out(self) -> None:
@@ -409,7 +409,7 @@ class TextRows(Rows):
 
 
 class ReadingPane(TextRows):
-    """Passages of text."""
+    """A pane with passages of text."""
 
     follows_end = False
     passages: Sequence[Passage] = ()
@@ -442,7 +442,7 @@ ARROW = " → "
 
 
 def marked_names(names: Sequence[str], places: Mapping[str, int], width: int) -> list[Piece]:
-    """Who speaks to whom, in exactly so many cells."""
+    """Returns the names of the speakers in exactly `width` cells."""
     pieces = [marked_name(name, places, "") for name in names]
     text = fitted(ARROW.join(name for name, _ in pieces), width)
     cut: list[Piece] = []

@@ -1,4 +1,4 @@
-"""The pane that shows one conversation, episode or answer."""
+"""The pane with one conversation, episode or answer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,9 +14,9 @@ class TranscriptPane(TextRows):
     _talk: Readable | None = None
     _words: tuple[str, ...] = ()
     _turns: Sequence[int | None] = ()
-    """of the lines: the turn that begins there, if one does"""
+    """for each line, the turn that begins there, if any"""
     places: Mapping[str, int] = {}
-    """of those who take part in the batch: each has a colour and a glyph, the same in every talk"""
+    """places of the participants, which determine their glyphs and colours in all conversations"""
 
     @property
     def talk(self) -> Transcript | None:
@@ -27,7 +27,7 @@ class TranscriptPane(TextRows):
         return self._talk.answer if isinstance(self._talk, ReadAnswer) else None
 
     def show(self, talk: Readable | None, words: Sequence[str] = (), turn: int | None = None) -> None:
-        """`words` are marked where they occur; `turn` is brought into view."""
+        """Shows a text. Marks `words` where they occur, and scrolls to `turn`."""
         if talk == self._talk and tuple(words) == self._words and turn is None:
             return
         same = talk and self._talk and _place(talk) == _place(self._talk)
@@ -40,7 +40,7 @@ class TranscriptPane(TextRows):
             self.scroll_home(animate=False)
 
     def copied(self) -> str:
-        """The message at the top of what is in view; of anything but a talk, what is in view."""
+        """Returns the message at the top of the view. Without messages, returns the visible text."""
         first = self.rows_in_view[0]
         if (talk := self.talk) is None or not talk.messages or first >= len(self.lines):
             return super().copied()
@@ -54,7 +54,7 @@ class TranscriptPane(TextRows):
 
 
 def _place(talk: Readable) -> object:
-    """What tells it from others, however much it grows."""
+    """Returns a key that stays the same while the text grows."""
     if isinstance(talk, Transcript):
         return talk.sequence_number
     answer = talk.answer

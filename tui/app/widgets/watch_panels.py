@@ -1,7 +1,7 @@
-"""The panels of Watch: the wavefront, the finding, the waves and the log.
+"""The panels of Watch: progress, finding, waves and log.
 
-The wavefront shows conversations × turns as coloured cells. In conversations a column is a wave. Elsewhere a unit's waves
-may lie far apart (a genome of the seventh generation), so there a column is simply the unit's next call.
+The progress panel shows units × calls as coloured cells. In conversations a column is a wave. In other kinds the waves of a
+unit may be far apart (a genome of the seventh generation), so a column is the unit's next call.
 """
 
 import time
@@ -24,19 +24,19 @@ from tidepool.tui.app.worker import InterimEstimate
 from tidepool.tui.drawing.text import ago, count, one_line, span, wrapped
 
 MARGIN = 30
-"""rows read beyond those in view, so that scrolling finds them drawn"""
+"""rows to read beyond the visible ones, so that scrolling shows them at once"""
 
 WORSE = ("done", "cached", "retried", "running", "failed")
-"""where several calls share a cell, the last of these shows"""
+"""states in ascending priority for several calls in one cell"""
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What the wavefront knows of the rows around the view."""
+    """The data of the rows around the visible ones."""
 
     lines: Mapping[int, UnitLine] = field(default_factory=dict)
     cells: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """for each unit its columns' states"""
+    """states of each unit's columns"""
 
 
 def front_of(
@@ -46,7 +46,7 @@ def front_of(
     under_way: Mapping[int, Collection[int]],
     columns: int,
 ) -> Front:
-    """`under_way`: the waves of each unit that wait for an answer."""
+    """Arranges calls in columns. `under_way` are the waves of each unit with calls in flight."""
     by_unit: dict[int, list[WaveCell]] = {}
     for cell in cells:
         by_unit.setdefault(cell.sequence_number, []).append(cell)
@@ -75,14 +75,14 @@ def _by_order(cells: Sequence[WaveCell], waiting: Collection[int], columns: int)
 
 
 class Wavefront(PagedRows):
-    empty = "no unit has begun yet"
+    empty = "no unit has started yet"
     _front = Front()
     _columns = 0
     follow = True
     places: Mapping[str, int] = {}
-    """of those who take part, by which each has a mark"""
+    """places of the participants, which determine their glyphs and colours"""
     long_labels = False
-    """the rows are cells of a study, told by their levels"""
+    """whether the rows are cells of a study, which are labelled by their levels"""
 
     @property
     def selected(self) -> int:
@@ -126,7 +126,7 @@ class Wavefront(PagedRows):
         return (24 if self.view_width >= 70 else 18) + 4 * bool(self.places)
 
     def _cell_width(self) -> int:
-        """Two characters a cell where there is room."""
+        """Returns two characters per cell if they fit."""
         return 2 if self._columns * 2 + self._label_width() + 9 <= max(self.view_width, 40) else 1
 
     def row_width(self) -> int:
@@ -150,10 +150,10 @@ class Wavefront(PagedRows):
         return pieces
 
 
-NOTHING = "Nothing found yet: all go on together, wave by wave, and what counts is how each of them ends."
+NOTHING = "No result yet: conversations finish together in the last wave."
 
 
-WORKING = "working it out …"
+WORKING = "Calculating…"
 
 
 class FindingPane(Vertical, can_focus=True):
@@ -162,14 +162,14 @@ class FindingPane(Vertical, can_focus=True):
         yield Plot(id="finding-plot")
 
     def show(self, finding: InterimEstimate | None, *, running: bool = False) -> None:
-        """None: it is not known yet."""
+        """Shows an interim result; None while it is calculated."""
         headline, figure = (finding.headline, finding.figure) if finding else (None, None)
         text, plot = self.query_one("#finding-words", Static), self.query_one(Plot)
         text.display = headline is not None or figure is None
         if headline is not None:
             text.update(Content.styled(one_line(headline.text), "bold"))
         elif text.display:
-            note = WORKING if finding is None else NOTHING if running else "nothing was found"
+            note = WORKING if finding is None else NOTHING if running else "no result"
             text.update(Content.styled(note, "$quiet"))
         plot.display = figure is not None
         if figure is not None:
@@ -177,7 +177,7 @@ class FindingPane(Vertical, can_focus=True):
 
 
 def format_orders(wave: WaveLine, now: float) -> str:
-    """What the provider batches of a wave are doing, and for how long."""
+    """Describes the state of a wave's provider batches, and for how long."""
     open_orders = [order for order in wave.orders if order.open]
     if open_orders:
         oldest = min(order.created_at for order in open_orders)
@@ -190,12 +190,12 @@ def format_orders(wave: WaveLine, now: float) -> str:
 
 
 class WavesTable(Rows):
-    empty = "no wave has been answered yet"
+    empty = "no replies yet"
     _waves: Mapping[int, WaveLine] = {}
 
     @property
     def range_to_read(self) -> tuple[int, int]:
-        """How many to skip, and how many to read."""
+        """The number of waves to skip, and the number to read."""
         first, last = self.rows_in_view
         return max(0, first - 5), max(20, last - first + 10)
 
@@ -205,14 +205,14 @@ class WavesTable(Rows):
         self.refresh()
 
     def _columns(self) -> list[Column]:
-        """Some are only there when they have something to say."""
+        """Returns the columns. Omits empty ones for failed and cached calls."""
         rare = [name for name in ("failed", "cached") if any(getattr(wave, name) for wave in self._waves.values())]
         return [
             Column("wave", 7, "strong", right=True),
             Column("calls", 9, right=True),
             *(Column(name, 7, name, right=True) for name in rare),
             Column("time", 12, right=True),
-            Column("a message", 10, right=True),
+            Column("per call", 10, right=True),
             Column("transport", 12, "dim"),
             Column("provider batches", style="dim"),
         ]
@@ -232,7 +232,7 @@ class WavesTable(Rows):
             "failed": count(wave.failed),
             "cached": count(wave.cached),
             "time": span(wave.seconds),
-            "a message": span(wave.seconds / wave.calls) if wave.calls else "–",
+            "per call": span(wave.seconds / wave.calls) if wave.calls else "–",
             "transport": wave.transport.replace("+", " + "),
             "provider batches": (orders, "running") if any(order.open for order in wave.orders) else orders,
         }
@@ -247,7 +247,7 @@ MOMENT = len(" 12:34:56 ")
 
 
 class LogLines(TextRows):
-    empty = "nothing has been logged"
+    empty = "no log entries yet"
     _log: Sequence[LogLine] = ()
 
     @property
@@ -255,7 +255,7 @@ class LogLines(TextRows):
         return self._log[-1].id if self._log else 0
 
     def add(self, lines: Sequence[LogLine]) -> None:
-        """Only what is new is laid out, until there is too much of it."""
+        """Adds lines. Lays out only new lines, until the log is full."""
         log = [*self._log, *lines]
         self._log = log[-MOST:]
         if len(log) > MOST:

@@ -80,4 +80,4 @@ async def test_every_step_goes_out_with_all_its_texts_and_the_app_shows_the_same
     shown = ["".join(text for text, _ in line.pieces).strip() for line in talk_lines(talk, 2_000)]
     for row in (row for row in rows if row["episode"] == "3"):
         assert row["query"] in shown and row["rewritten"] in shown
-        assert f"reward {float(row['reward']):.3f}" in shown if row["reward"] else "lost: masked" in shown
+        assert f"reward {float(row['reward']):.3f}" in shown if row["reward"] else "failed, not counted" in shown
