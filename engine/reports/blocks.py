@@ -393,7 +393,7 @@ class Report:
         sections: dict[str, list[Block]] = {"overview": list(self.overview), RESULTS: []}
         name = RESULTS
         for block in self.findings:
-            if isinstance(block, Words) and block.level == "section":
+            if isinstance(block, Words) and is_section(block):
                 name = block.text
             else:
                 sections.setdefault(name, []).append(block)
@@ -422,6 +422,10 @@ class Report:
 
 def is_finding(block: Block) -> bool:
     return isinstance(block, Headline) or (isinstance(block, Words) and block.level == "finding")
+
+
+def is_section(block: Block) -> bool:
+    return isinstance(block, Words) and block.level == "section"
 
 
 def section(name: str, *blocks: Block) -> list[Block]:

@@ -171,7 +171,9 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 async def test_on_a_full_disk_the_run_stops_with_a_clear_word_and_goes_on_when_there_is_room(tiny_disk: Path) -> None:
     database = tiny_disk / "study.db"
     study = game(300, 5, service={"name": "live"})
-    with pytest.raises(FileError, match=r"is full\. Everything committed so far is safe\. Free some space, then resume"):
+    with pytest.raises(
+        FileError, match=r"is full\. Everything committed so far is safe\. Free some space, then resume"
+    ):
         await run_batch(study, database)
     assert query(database, "PRAGMA integrity_check") == [("ok",)]
     kept = query(database, "SELECT count(*) FROM messages")[0][0]

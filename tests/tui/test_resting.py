@@ -43,7 +43,9 @@ def test_the_time_left_is_whole_in_a_small_terminal(waiting: Path) -> None:
         batch = replace(read_batches(connection, waiting)[0], calls=1_426, seconds=13.4, units_total=257, retried=12)
     small, large = (lines(batch, None, Expected(13_388), width)[1].plain for width in (78, 158))
     assert (
-        small.endswith("13.4 s, about 1 min 52 s left") and len(small) <= 78 and "1,426 of about 13,388 requests" in small
+        small.endswith("13.4 s, about 1 min 52 s left")
+        and len(small) <= 78
+        and "1,426 of about 13,388 requests" in small
     )
     assert large.endswith("13.4 s, about 1 min 52 s left") and "257 units · 12 retried" in large
     ended = lines(replace(batch, status="partial", bought=1_424, cached=0, failed=2), None, Expected(), 158)[1].plain

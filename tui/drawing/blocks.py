@@ -19,6 +19,7 @@ from tidepool.engine.reports.blocks import (
     Named,
     Table,
     Words,
+    is_section,
     more,
     sentence,
     text_of,
@@ -67,7 +68,7 @@ def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
             out.print()
         for text in printed_lines(out, block):
             out.print(text, crop=False)
-        before = before if isinstance(block, Words) and block.level == "section" else block
+        before = before if is_section(block) else block
 
 
 def printed_lines(out: Console, block: Block, most: int = 0) -> list[Text]:

@@ -107,7 +107,7 @@ def test_more_entities_than_a_batch_holds_are_told(database: Path, monkeypatch: 
     prepare(database)
     library.add(database, [stored_entity(Entity(f"E{number}")) for number in range(3)])
     data = study("simulation", "simulation", entity_ids=["*"])
-    with pytest.raises(UsageError, match="3 entities. The maximum is 2"):
+    with pytest.raises(UsageError, match=r"3 entities\. The maximum is 2"):
         freeze(config_from({**data, "entities": []}), database)
 
 

@@ -82,7 +82,10 @@ async def test_a_copy_that_is_there_is_not_overwritten_and_what_the_wal_holds_is
 
 @pytest.mark.parametrize(
     ("schema", "words"),
-    [(Schema(NEXT.text, (add_mood, broken)), "nowhere"), (Schema(CURRENT.text, (add_mood,)), "the table unit has another definition")],
+    [
+        (Schema(NEXT.text, (add_mood, broken)), "nowhere"),
+        (Schema(CURRENT.text, (add_mood,)), "the table unit has another definition"),
+    ],
 )
 async def test_an_upgrade_that_fails_rolls_everything_back(database: Path, schema: Schema, words: str) -> None:
     await run_batch(game(5, 2), database)

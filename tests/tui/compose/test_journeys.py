@@ -86,9 +86,7 @@ async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp
             await choose("#kinds", kind)
             await until(pilot, lambda kind=kind: screen._kind_shown == kind, "the kind")
             await choose("#pages", "who")
-            await until_seen(
-                pilot, "Participants: " if kind in ("secret_game", "simulation") else "f6 Models"
-            )
+            await until_seen(pilot, "Participants: " if kind in ("secret_game", "simulation") else "f6 Models")
             if kind == "secret_game":
                 await pilot.click(PeopleList, offset=(4, 0), times=2)
                 await until_on(pilot, FormDialog)

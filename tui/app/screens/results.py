@@ -133,7 +133,7 @@ class ResultsScreen(BatchActions):
             return
         plots, texts = split_plots(report.findings)
         with while_open(self.app):
-            overview = _overview(report, texts, plots, of_study=bool(batch.cells))
+            overview = _overview(report, plots, of_study=bool(batch.cells))
             await self._show_pages(overview, [*texts, *report.methods_on_screen], plots)
             await self._show_family(batch)
 
@@ -207,16 +207,14 @@ def _page(title: str, inner: Widget, *, offered: bool = True) -> Panel:
     return Panel(title, inner, id=f"panel-{inner.id}", offered=offered, framed=False)
 
 
-def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *, of_study: bool) -> list[Block]:
-    """Returns warnings, the main result, the facts of the batch, and a plot."""
+def _overview(report: Report, plots: Sequence[Block], *, of_study: bool) -> list[Block]:
+    """The findings first, then state and cost, and the first plot."""
+    brief = report.brief
     intro = list(takewhile(lambda block: isinstance(block, Words), report.overview))
-    strong = [block for block in blocks if isinstance(block, Words) and block.level == "strong"]
-    lead: list[Block] = [block for block in blocks if isinstance(block, Headline)] or [*strong]
-    if of_study:  # warnings and the first section: the hypotheses, or the first measure
-        warned = list(takewhile(lambda block: isinstance(block, Words) and block not in strong, blocks))
-        section = blocks[len(warned) :]
-        lead = [*warned, *section[:1], *takewhile(lambda block: block not in strong, section[1:])]
-    return [Words(report.title, "strong"), *intro, *lead, *report.overview[len(intro) :], *plots[:1]]
+    warnings = [block for block in brief.warnings if block not in intro] if of_study else []
+    cells = [brief.table] if of_study and brief.table else []
+    facts = report.overview[len(intro) :]
+    return [Words(report.title, "strong"), *intro, *brief.findings, *warnings, *cells, *facts, *plots[:1]]
 
 
 def so_far(batch: BatchLine, finding: worker.InterimEstimate) -> list[Block]:
@@ -233,4 +231,4 @@ def so_far(batch: BatchLine, finding: worker.InterimEstimate) -> list[Block]:
     return [Words(one_line(batch.name), "strong"), headline, table("", ("", ""), facts, left=2), Words(LATER, "quiet")]
 
 
-LATER = "The batch is running and this page updates. Press r for full statistics now, and again to return. They also come at the end."
+LATER = "The batch is running and this page updates. Press r for full statistics now. They also appear when it ends."

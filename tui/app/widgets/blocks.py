@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.engine.reports.blocks import INKS, ROLES, Block, Figure, Heat, Words
+from tidepool.engine.reports.blocks import INKS, ROLES, Block, Figure, Heat, Words, is_section
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.drawing.blocks import SHADES, block_lines
 from tidepool.tui.drawing.figures import draw, preferred_height
@@ -89,6 +89,7 @@ STYLES = {
     "title": "bold $primary",
     "heading": "$quiet",
     "strong": "bold",
+    "finding": "bold",
     "quiet": "$quiet",
     "simulated": "$state-running",
     "warning": "$state-retried",
@@ -140,9 +141,9 @@ def content_of(block: Block, width: int = ANY_WIDTH) -> Content:
 
 
 def split_plots(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
-    """Returns the plots and the other blocks."""
+    """Returns the plots and the other blocks, without names of sections."""
     plots: list[Block] = [block for block in blocks if isinstance(block, Figure | Heat)]
-    return plots, [block for block in blocks if block not in plots]
+    return plots, [block for block in blocks if block not in plots and not is_section(block)]
 
 
 class BlockList(VerticalScroll, can_focus=True):

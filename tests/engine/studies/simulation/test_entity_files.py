@@ -54,7 +54,11 @@ def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
         ("a.json", "[{]", "not valid JSON"),
         ("a.json", '{"people": []}', "expected a list of entities"),
         ("a.json", '[{"name": "A"}, {"name": 3}]', "a.json, entity 2: name = 3: the name must be text"),
-        ("a.toml", "[[entities]]\nname = Hypatia", 'line 2: this is not a valid KEY = VALUE of TOML. Write name = "Hypatia"'),
+        (
+            "a.toml",
+            "[[entities]]\nname = Hypatia",
+            'line 2: this is not a valid KEY = VALUE of TOML. Write name = "Hypatia"',
+        ),
         ("a.json", "[{'name': 'Ada'}]", "line 1: this is not valid JSON"),
         (
             "a.toml",
