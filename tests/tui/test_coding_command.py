@@ -111,9 +111,9 @@ def test_csv_out_and_in_status_and_errors_from_elsewhere(
     lines = file.read_text(encoding="utf-8-sig").replace(",,", ",no,", 1)
     file.write_text(lines)
     assert main([*words, "--export", str(file), "--redraw"]) == 2 and file.read_text() == lines
-    assert "codes in it would be lost" in capsys.readouterr().err
+    assert "its codes would be lost" in capsys.readouterr().err
     assert main([*words, "--import", str(file)]) == 0
-    assert capsys.readouterr().out.strip() == "codes of bob: 1 new, 5 empty"
+    assert capsys.readouterr().out.strip() == "Codes of bob: 1 new, 5 empty"
     assert main(["--db", str(path), "code", "last", "--status"]) == 0
     shown = capsys.readouterr().out
     assert "coded by hand" in shown and "bob" in shown and "instruments against the coders" in shown
