@@ -53,6 +53,8 @@ check: $(DEV) site
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m benchmarks.size
+	$(BIN)/python -m benchmarks.wording
+	$(BIN)/codespell engine storage tui tidepool docs examples README.md CHANGELOG.md CONTRIBUTING.md
 
 # The documentation as a site, in site/. A broken link fails it; `.venv/bin/zensical serve` shows it while you write.
 $(BIN)/zensical: | $(BIN)/python

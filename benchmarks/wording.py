@@ -25,7 +25,7 @@ AVOIDED = (
 WORDS = re.compile(rf"\b(?:{'|'.join(AVOIDED)})\b", re.IGNORECASE)
 ALLOWED = re.compile(
     r"stand(?:s|ing)? (?:in|error|alone)|talk(?:s|ed)? to\b|is none of|\bstandard\b|(?-i:\bis None\b)|\btalks=|`[^`]*`"
-    r"|^[\"']\w+[\"']$",
+    r"|\{[^{}]*\}|^[\"'][\w#-]+[\"']$|, or none\b",
     re.IGNORECASE,
 )
 

@@ -497,6 +497,7 @@ CHANGEABLE = (
     "timeout",
     "poll_interval",
     "rescue_after",
+    "outage_patience",
     "budget_usd",
     "batch_size",
 )
