@@ -13,9 +13,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# What users have, with Parquet for `tidepool publish` …
+# What users have …
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable '.[parquet]'
+	$(PIP) --editable .
 	touch $@
 
 # … and what developers have on top: the tools, and every extra but `rl`, whose PyTorch is large. Tests of PPO are skipped without it.
