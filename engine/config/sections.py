@@ -96,7 +96,7 @@ class StopWhenSure(Section):
     """only sides of this agent; empty: all sides"""
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False, title="Interval within ±")
     """stop when the interval is at most this far to either side; 0.03 is 3 percentage points"""
-    decided: bool = Field(default=False, title="When decided")
+    decided: bool = Field(default=False, title="Stop when decided")
     """stop when it is clear on which side of the line the value is"""
     difference: str = Field(default="", max_length=ceilings.NAME)
     """with decided: the difference of two agents, such as "Ada - Bob\""""
@@ -152,7 +152,7 @@ Temperature = Annotated[
 ]
 """None uses the provider's own value; TOML has no null, so a config writes `temperature = "none"`"""
 MostTokens = Annotated[int, Field(ge=1, le=ceilings.TOKENS, title="Longest reply")]
-ReasoningRoom = Annotated[int, Field(ge=0, le=ceilings.TOKENS, title="Room for reasoning")]
+ReasoningRoom = Annotated[int, Field(ge=0, le=ceilings.TOKENS, title="Reasoning tokens")]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -202,9 +202,9 @@ class Batch(Section):
 class Limits(Section):
     """What rules the calls. Stated under [service] for all, under [providers.NAME] for one."""
 
-    max_concurrent: int = Field(default=10, ge=1, le=100_000, title="Calls at once")
+    max_concurrent: int = Field(default=10, ge=1, le=100_000, title="Requests at once")
     """maximum of live requests in flight; adapts below it"""
-    batch_size: int = Field(default=5000, ge=1, le=100_000, title="Calls in a batch")
+    batch_size: int = Field(default=5000, ge=1, le=100_000, title="Requests per batch")
     """maximum of requests in a provider batch; with name openai or anthropic: conversations at a time"""
     requests_per_minute: PerMinute = 0
     """0: no fixed limit; adapts to the provider's headers and 429 errors"""
@@ -212,9 +212,9 @@ class Limits(Section):
     """0: no fixed limit"""
     retries: int = Field(default=5, ge=0, le=100)
     """retries for temporary errors"""
-    timeout: float = Field(default=60.0, gt=0, le=ceilings.SECONDS, title="Longest call")
+    timeout: float = Field(default=60.0, gt=0, le=ceilings.SECONDS, title="Timeout")
     """maximum seconds of a live request"""
-    poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS, title="Between looks")
+    poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS, title="Check interval")
     """seconds between checks of a provider batch"""
     rescue_after: Seconds = 0.0
     """seconds until missing replies of a provider batch are requested live; 0: never"""
@@ -224,7 +224,7 @@ class Limits(Section):
     """maximum cost in dollars; 0: no limit"""
     batch_from: int = Field(default=100, ge=0, le=ceilings.PER_MINUTE, title="Smallest batch")
     """smallest wave that `auto` sends by batch API; 0: any"""
-    outage_patience: Seconds = Field(default=600.0, title="Patience in outages")
+    outage_patience: Seconds = Field(default=600.0, title="Outage patience")
     """seconds that requests wait for a provider that is down, before they fail"""
 
 
@@ -253,7 +253,7 @@ class ModelPrice(Section):
 class ProviderSettings(Limits):
     """Keys that are not written here are those of [service]."""
 
-    like: Family | None = Field(default=None, title="Speaks like")
+    like: Family | None = Field(default=None, title="API format")
     """API dialect of your own endpoint; known endpoints need none"""
     base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS, title="Address")
     """else the environment variable of the provider's SDK, or the usual address"""
@@ -276,7 +276,7 @@ class OllamaSettings(ProviderSettings):
 class SimulatedSettings(ProviderSettings):
     """The embedded provider: offline, deterministic by seed, and as slow or faulty as you like."""
 
-    latency: Seconds = Field(default=0.0, title="Seconds a call")
+    latency: Seconds = Field(default=0.0, title="Latency")
     """mean seconds of a live request"""
     jitter: float = Field(default=0.0, ge=0)
     """spread of the latency, as a share of it; log-normal, so some requests are much slower"""
@@ -284,7 +284,7 @@ class SimulatedSettings(ProviderSettings):
     """share of attempts that fail temporarily"""
     fatal_rate: Share = 0.0
     """share of requests that fail for good"""
-    enforced_per_minute: int = Field(default=0, ge=0, title="Refuses above")
+    enforced_per_minute: int = Field(default=0, ge=0, title="Rate limit")
     """live requests in a sliding minute above which it answers 429, without announcing the limit"""
     price_input: float = Field(default=0.0, ge=0, title="Price of input")
     """simulated dollars per million input tokens"""
@@ -292,7 +292,7 @@ class SimulatedSettings(ProviderSettings):
     """simulated dollars per million output tokens"""
     batch_api: bool = Field(default=True, title="Batch API")
     """false: it has none, and auto sends live"""
-    batch_seconds: Seconds = Field(default=0.0, title="Seconds a batch")
+    batch_seconds: Seconds = Field(default=0.0, title="Batch duration")
     """seconds that a provider batch takes"""
     batch_error_rate: Share = 0.0
     """share of a provider batch's requests that fail"""

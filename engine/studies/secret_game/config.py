@@ -34,7 +34,7 @@ class Scoring(Section):
     """retained: each secret kept at the end, × agents ÷ holders; targeted: each new secret"""
     per_unique: float = Field(default=2, title="Each distinct secret")
     """diversity: each different secret kept"""
-    target: float = Field(default=5, title="The target")
+    target: float = Field(default=5, title="Targeted secret")
     """targeted: the targeted secret"""
 
 
