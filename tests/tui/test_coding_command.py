@@ -79,15 +79,19 @@ def test_one_key_a_code_and_whatever_stops_it_nothing_is_lost(path: Path, capsys
             person.sees("q stop")
         assert "exact" not in seen and "simulated" not in seen, "blinded"
     person.interrupts()
-    person.sees("2 of 6 coded by ann; `tidepool code")
+    person.sees("2 of 6 coded by ann. Continue: tidepool code")
     assert person.ends() == 130
     again = Person(path, "--coder", "ann")
     for place in range(2, 6):
         again.sees(f"{place} of 6")
         again.sees("q stop")
         again.presses("n")
-    again.sees("6 of 6 coded: all · u undo")
-    for keys, shown in (("u", "5 of 6"), ("n", "any other key ends"), ("q", "6 of 6 coded by ann: all")):
+    again.sees("6 of 6 coded, sample complete · u undo")
+    for keys, shown in (
+        ("u", "5 of 6"),
+        ("n", "any other key ends"),
+        ("q", "6 of 6 coded by ann. The sample is complete"),
+    ):
         again.presses(keys)
         again.sees(shown)
     assert again.ends() == 0
@@ -111,9 +115,9 @@ def test_csv_out_and_in_status_and_errors_from_elsewhere(
     lines = file.read_text(encoding="utf-8-sig").replace(",,", ",no,", 1)
     file.write_text(lines)
     assert main([*words, "--export", str(file), "--redraw"]) == 2 and file.read_text() == lines
-    assert "codes in it would be lost" in capsys.readouterr().err
+    assert "its codes would be lost" in capsys.readouterr().err
     assert main([*words, "--import", str(file)]) == 0
-    assert capsys.readouterr().out.strip() == "codes of bob: 1 new, 5 empty"
+    assert capsys.readouterr().out.strip() == "Codes of bob: 1 new, 5 empty"
     assert main(["--db", str(path), "code", "last", "--status"]) == 0
     shown = capsys.readouterr().out
     assert "coded by hand" in shown and "bob" in shown and "instruments against the coders" in shown

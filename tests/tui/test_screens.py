@@ -51,8 +51,8 @@ async def every_screen(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[st
     await pilot.press("4")
     await until(pilot, lambda: len(app.screen.query("#plots .block")) > 1, "the plots")
     for panel, words in (
-        ("overview", "secrets revealed"),
-        ("statistics", "Agents who opened"),
+        ("overview", "Secrets revealed"),
+        ("statistics", "Agents who spoke first"),
         ("plots", "who reveals"),
         ("talks", "conversations"),
     ):
@@ -64,7 +64,7 @@ async def every_screen(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[st
     await press(pilot, "6", until="no response")
     yield "providers"
     await composing(app, pilot)
-    await until_seen(pilot, "100 conversations")
+    await until_seen(pilot, "500 in 5 waves")
     yield "compose"
     await press(pilot, "f1", until="─ Help")
     yield "help"
