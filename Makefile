@@ -13,9 +13,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# What users have, with Parquet for `tidepool publish` …
+# What users have …
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable '.[parquet]'
+	$(PIP) --editable .
 	touch $@
 
 # … and what developers have on top: the tools, and every extra but `rl`, whose PyTorch is large. Tests of PPO are skipped without it.
@@ -53,6 +53,8 @@ check: $(DEV) site
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m benchmarks.size
+	$(BIN)/python -m benchmarks.wording
+	$(BIN)/codespell engine storage tui tidepool docs examples README.md CHANGELOG.md CONTRIBUTING.md
 
 # The documentation as a site, in site/. A broken link fails it; `.venv/bin/zensical serve` shows it while you write.
 $(BIN)/zensical: | $(BIN)/python

@@ -93,7 +93,7 @@ def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | No
     batch_rows = connection.execute("SELECT id FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
     if ids != [reference] and (len(ids) > 1 or batch_rows):
         fits = ", ".join([*ids, *(row[0] for row in batch_rows)])
-        raise NotFound(f"{reference!r} fits several batches and studies ({fits}): give more of the id.")
+        raise NotFound(f"{reference!r} matches several batches and studies ({fits}). Type more of the id.")
     return _known(connection, ids[0])
 
 
@@ -103,7 +103,7 @@ def find_study(connection: sqlite3.Connection, reference: str) -> StoredStudy:
         return found
     batch = find_batch(connection, reference)
     if not batch["study_id"]:
-        raise NotFound(f"Batch {batch['id']} is no part of a study of several batches.")
+        raise NotFound(f"Batch {batch['id']} is not part of a study with several batches.")
     return _known(connection, batch["study_id"])
 
 

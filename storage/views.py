@@ -529,7 +529,7 @@ def reference_of(view: View) -> Iterator[str]:
     """Yields the view as a section of a Markdown page, with a table of its columns."""
     yield f"## `{view.name}`\n"
     yield f"{view.meaning}\n"
-    yield "| column | type | |"
+    yield "| column | type | meaning |"
     yield "| --- | --- | --- |"
     for column in view.columns:
         values = f" One of {', '.join(f'`{value}`' for value in column.values)}." if column.values else ""

@@ -37,11 +37,11 @@ class Cluster(Section):
     """Workers on Ray (the extra `cluster`). What comes out does not depend on it."""
 
     ray: Place = Field(default="local", title="Cluster")
-    """local: workers on this machine; auto: the cluster that runs here, or that RAY_ADDRESS names; or its HOST:PORT"""
+    """local: workers on this machine; auto: the cluster that runs here or that RAY_ADDRESS names; or its HOST:PORT"""
     hands: int = Field(default=8, ge=0, le=MOST_WORKERS)
-    """workers that calls leave from; 0: from this process itself"""
+    """workers that send requests; 0: this process sends them"""
     resources: dict[str, Amount] = Field(default_factory=dict, examples=[{"gpu": 1}], max_length=ceilings.SERVERS)
-    """what each hand takes of its node, by Ray's names: cpu (1 unless said), gpu, memory, or a node's own such as { llm = 1 }"""
+    """what each worker takes of its node, by Ray's names: cpu (1 if not set), gpu, memory, or your own such as { llm = 1 }"""
 
     @model_validator(mode="after")
     def _named(self) -> Self:

@@ -84,9 +84,9 @@ class NumberDimension(Section):
     """the lowest and the highest"""
     spread: Literal["uniform", "normal", "skewed"] = "uniform"
     mean: Number | None = None
-    """normal: the middle of the range unless told"""
+    """normal: by default the middle of the range"""
     deviation: Number | None = Field(default=None, ge=0)
-    """normal: a sixth of the range unless told"""
+    """normal: by default a sixth of the range"""
     towards: Literal["low", "high"] = "low"
     """skewed: the end where most values lie"""
     decimals: int = Field(default=2, ge=0, le=12)

@@ -48,11 +48,11 @@ class Hypothesis(Section):
     """One of [[design.hypotheses]]: frozen before the first call."""
 
     outcome: Name
-    """what is measured: revealed, obtained, score; rating; accuracy, calls; reward"""
+    """the measure: revealed, obtained, score; rating; accuracy, calls; reward"""
     contrast: Name
     """`FACTOR: LEVEL - LEVEL`, over all other factors"""
     direction: Literal["less", "greater", "two-sided"] = "two-sided"
-    """which way the difference is expected to go"""
+    """the expected direction of the difference"""
 
 
 def _dotted(name: str, nested: object) -> str:
@@ -67,13 +67,13 @@ class Design(Section):
     """The section [design]: each combination of levels is a cell, and each cell is a batch for every replicate."""
 
     replicates: int = Field(default=1, ge=1, le=ceilings.CELLS)
-    """each cell this many times, with seeds derived from batch.seed"""
+    """batches of each cell, with seeds derived from batch.seed"""
     mode: Literal["full", "paired"] = Field(default="full", title="Levels crossed")
-    """full: every level with every other; paired: lists in step, first with first, second with second"""
+    """full: all combinations of levels; paired: the first levels of all factors, then the second levels, and so on"""
     factors: dict[Name, list[Any]] = Field(default_factory=dict, max_length=ceilings.FACTORS)
-    """a key of the config with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""
+    """a config key with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""
     hypotheses: list[Hypothesis] = Field(default_factory=list, max_length=ceilings.HYPOTHESES)
-    """what is to be tested; all else that is found is exploratory"""
+    """hypotheses to test; all other results are exploratory"""
 
     @field_validator("factors", mode="before")
     @classmethod
@@ -91,17 +91,17 @@ class StopWhenSure(Section):
     """What is to be known, and how well. The length that the study's own section plans is the most that is asked."""
 
     outcome: StopOutcome
-    """revealed or obtained"""
+    """the measure to watch"""
     agent: str = Field(default="", max_length=200)
-    """of this agent's sides alone; empty: of all"""
+    """only sides of this agent; empty: all sides"""
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False, title="Interval within ±")
-    """stop when the interval reaches no further than this to either side: 0.03 is 3 percentage points"""
-    decided: bool = Field(default=False, title="When decided")
-    """stop when it is decided on which side of the line the truth lies"""
+    """stop when the interval is at most this far to either side; 0.03 is 3 percentage points"""
+    decided: bool = Field(default=False, title="Stop when decided")
+    """stop when it is clear on which side of the line the value is"""
     difference: str = Field(default="", max_length=ceilings.NAME)
-    """decided: of two agents, as in "Ada - Bob\""""
+    """with decided: the difference of two agents, such as "Ada - Bob\""""
     line: float | None = Field(default=None, allow_inf_nan=False)
-    """decided: the line; 0 where a difference is to be decided"""
+    """with decided: the line; for a difference 0 if not set"""
 
     @field_validator("outcome", mode="before")
     @classmethod
@@ -152,7 +152,7 @@ Temperature = Annotated[
 ]
 """None uses the provider's own value; TOML has no null, so a config writes `temperature = "none"`"""
 MostTokens = Annotated[int, Field(ge=1, le=ceilings.TOKENS, title="Longest reply")]
-ReasoningRoom = Annotated[int, Field(ge=0, le=ceilings.TOKENS, title="Room for reasoning")]
+ReasoningRoom = Annotated[int, Field(ge=0, le=ceilings.TOKENS, title="Reasoning tokens")]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -188,83 +188,83 @@ class Batch(Section):
     """The section [batch]: which kind of study it is, and what people call it."""
 
     kind: KindName
-    """secret_game, simulation, evolution or mutation"""
+    """the kind of study"""
     name: str = Field(default="", max_length=ceilings.NAME)
-    """how the batch is called in lists; the kind's name when empty"""
+    """the name in lists; empty: the kind"""
     description: Text = ""
-    """what the study is about, for those who read the file"""
+    """what the study is about"""
     seed: int = Field(default=42, ge=-(2**63), lt=2**63)
-    """the same study with the same seed is the same study"""
+    """seed of all random choices"""
     metadata: Metadata = Field(default_factory=dict)
-    """anything of your own, kept and exported with the batch"""
+    """your own data, stored and exported with the batch"""
 
 
 class Limits(Section):
     """What rules the calls. Stated under [service] for all, under [providers.NAME] for one."""
 
-    max_concurrent: int = Field(default=10, ge=1, le=100_000, title="Calls at once")
-    """most live calls in flight; adapts below it"""
-    batch_size: int = Field(default=5000, ge=1, le=100_000, title="Calls in a batch")
-    """most calls in one provider batch; for openai/anthropic: conversations at a time"""
+    max_concurrent: int = Field(default=10, ge=1, le=100_000, title="Requests at once")
+    """maximum of live requests in flight; adapts below it"""
+    batch_size: int = Field(default=5000, ge=1, le=100_000, title="Requests per batch")
+    """maximum of requests in a provider batch; with name openai or anthropic: conversations at a time"""
     requests_per_minute: PerMinute = 0
-    """0 = no fixed limit: headers, 429s and adaptation rule"""
+    """0: no fixed limit; adapts to the provider's headers and 429 errors"""
     tokens_per_minute: PerMinute = 0
-    """0 = no fixed limit"""
+    """0: no fixed limit"""
     retries: int = Field(default=5, ge=0, le=100)
-    """how often a call that can heal is tried again"""
-    timeout: float = Field(default=60.0, gt=0, le=ceilings.SECONDS, title="Longest call")
-    """seconds a live call may take"""
-    poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS, title="Between looks")
-    """seconds between looks at a provider batch"""
+    """retries for temporary errors"""
+    timeout: float = Field(default=60.0, gt=0, le=ceilings.SECONDS, title="Timeout")
+    """maximum seconds of a live request"""
+    poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS, title="Check interval")
+    """seconds between checks of a provider batch"""
     rescue_after: Seconds = 0.0
-    """seconds after which a provider batch's missing calls go live; 0 = never"""
+    """seconds until missing replies of a provider batch are requested live; 0: never"""
     cache: bool = Field(default=True, title="Reuse answers")
-    """reuse answers to the same question, of the same seed, in this file"""
+    """reuse replies to identical requests of the same seed in this file"""
     budget_usd: NonNegative = Field(default=0.0, title="Budget in dollars")
-    """0 = no cap"""
+    """maximum cost in dollars; 0: no limit"""
     batch_from: int = Field(default=100, ge=0, le=ceilings.PER_MINUTE, title="Smallest batch")
-    """smallest wave that `auto` sends by batch API; 0 = any"""
-    outage_patience: Seconds = Field(default=600.0, title="Patience in outages")
-    """seconds that calls wait for a provider that is down before they fail"""
+    """smallest wave that `auto` sends by batch API; 0: any"""
+    outage_patience: Seconds = Field(default=600.0, title="Outage patience")
+    """seconds that requests wait for a provider that is down, before they fail"""
 
 
 class Service(Limits):
     """The section [service]: how the calls of the whole batch are made."""
 
     name: ServiceName = Field(default="auto", title="Service")
-    """how many conversations advance at once, and by which transport"""
+    """how requests are sent, and how many conversations advance at once"""
 
 
 class ModelPrice(Section):
     """What a model costs, in dollars for a million tokens."""
 
     input: NonNegative
-    """for what is asked"""
+    """dollars per million input tokens"""
     output: NonNegative
-    """for what is answered, reasoning included"""
+    """dollars per million output tokens, reasoning included"""
     cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """for input that the server read from its prompt cache; else like any other input"""
+    """dollars per million input tokens from the server's prompt cache; else like input"""
     cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """for input that it wrote there"""
+    """dollars per million input tokens written to the prompt cache; else like input"""
     batch_factor: NonNegative = 1.0
-    """what a call by batch API costs of that"""
+    """the share of these prices that the batch API costs"""
 
 
 class ProviderSettings(Limits):
     """Keys that are not written here are those of [service]."""
 
-    like: Family | None = Field(default=None, title="Speaks like")
-    """how an endpoint of one's own speaks: openai, anthropic or ollama; those that are known by name need none"""
+    like: Family | None = Field(default=None, title="API format")
+    """API dialect of your own endpoint; known endpoints need none"""
     base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS, title="Address")
-    """else the provider's own environment variable, as its SDK reads it, and its usual address"""
+    """else the environment variable of the provider's SDK, or the usual address"""
     hosts: Hosts = Field(default_factory=list, max_length=ceilings.SERVERS, title="Servers")
-    """several servers form one pool, instead of base_url; or "local": each hand of a [cluster] asks the server of its own node"""
+    """several servers as one pool, instead of base_url; or "local": each worker of a [cluster] uses the server on its own node"""
     api_key_env: str | None = Field(
         default=None, max_length=ceilings.WORD, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", title="Variable of the key"
     )
-    """environment variable that holds the key; an endpoint of one's own gets no key without it"""
+    """environment variable with the key; without it, your own endpoint gets no key"""
     prices: dict[str, ModelPrice] = Field(default_factory=dict, max_length=ceilings.SERVERS)
-    """by model, `"*"` for all others: what a million tokens cost, where no table of prices knows it"""
+    """prices by model, and `"*"` for all others; else from the built-in table"""
     batch_api: bool | None = Field(default=None, title="Batch API")
     """whether it has a batch API; else openai, anthropic and azure have one"""
 
@@ -276,30 +276,30 @@ class OllamaSettings(ProviderSettings):
 class SimulatedSettings(ProviderSettings):
     """The embedded provider: offline, deterministic by seed, and as slow or faulty as you like."""
 
-    latency: Seconds = Field(default=0.0, title="Seconds a call")
-    """mean seconds of a live call"""
+    latency: Seconds = Field(default=0.0, title="Latency")
+    """mean seconds of a live request"""
     jitter: float = Field(default=0.0, ge=0)
-    """spread of the latency, as a share of it: log-normal, so some calls are much slower"""
+    """spread of the latency, as a share of it; log-normal, so some requests are much slower"""
     error_rate: Share = 0.0
-    """share of attempts that fail in a way a retry heals"""
+    """share of attempts that fail temporarily"""
     fatal_rate: Share = 0.0
-    """share of calls that fail for good"""
-    enforced_per_minute: int = Field(default=0, ge=0, title="Refuses above")
-    """live requests in a sliding minute beyond which it answers 429, without telling before"""
+    """share of requests that fail for good"""
+    enforced_per_minute: int = Field(default=0, ge=0, title="Rate limit")
+    """live requests in a sliding minute above which it answers 429, without announcing the limit"""
     price_input: float = Field(default=0.0, ge=0, title="Price of input")
-    """pretended dollars for a million input tokens"""
+    """simulated dollars per million input tokens"""
     price_output: float = Field(default=0.0, ge=0, title="Price of output")
-    """pretended dollars for a million output tokens"""
+    """simulated dollars per million output tokens"""
     batch_api: bool = Field(default=True, title="Batch API")
-    """false: it has none, and auto sends it live"""
-    batch_seconds: Seconds = Field(default=0.0, title="Seconds a batch")
-    """how long one of its provider batches takes"""
+    """false: it has none, and auto sends live"""
+    batch_seconds: Seconds = Field(default=0.0, title="Batch duration")
+    """seconds that a provider batch takes"""
     batch_error_rate: Share = 0.0
-    """share of a provider batch's calls that fail there"""
+    """share of a provider batch's requests that fail"""
     batch_expire_rate: Share = 0.0
-    """share of a provider batch's calls that expire unanswered"""
+    """share of a provider batch's requests that expire without a reply"""
     batch_refuse: bool = False
-    """true: every provider batch is refused"""
+    """true: refuses every provider batch"""
 
 
 class Providers(Section):
@@ -397,21 +397,21 @@ class Agent(Section):
     """One of [[agents]]: a model that plays a part."""
 
     name: str = Field(min_length=1, max_length=200)
-    """unique in a study; it is how statistics name the agent"""
+    """the name in transcripts and statistics, unique in a study"""
     model: ModelName
     """PROVIDER:MODEL, or a preset such as gpt4o_mini or claude_sonnet"""
     secret: str = Field(default="", max_length=1000)
     """the code word of the secret game"""
     memory: Literal["short", "long"] = "short"
-    """short: this conversation; long: all earlier ones in the same game"""
+    """short: this conversation; long: also its earlier ones in the same game"""
     temperature: Temperature = 0.7
-    """how freely the model samples, or "none" for the provider's own; a model that takes none is told once"""
+    """sampling temperature; "none": the provider's default; left out for models that take none"""
     max_tokens: MostTokens = 300
-    """most tokens of a reply"""
+    """maximum tokens of a reply"""
     reasoning_effort: ReasoningEffort = ""
-    """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
+    """reasoning effort; empty: the model's default"""
     max_reasoning_tokens: ReasoningRoom = 0
-    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
+    """reasoning tokens in addition to max_tokens; 0: set by the effort, and none without an effort"""
     instructions: Text = ""
     """added to the system prompt"""
 
@@ -424,12 +424,12 @@ class ConfigSections(Section):
     providers: SerializeAsAny[Providers] = Field(default_factory=Providers)
     agents: list[Agent] = Field(default_factory=list, max_length=ceilings.AGENTS)
     agent_ids: list[ceilings.Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
-    """agents of the file's library"""
+    """agents from the file's library"""
     entities: list[dict[str, Any]] = Field(default_factory=list, max_length=ceilings.ENTITIES)
     stop: StopWhenSure | None = None
-    """when the batch may end before its plan does"""
+    """when the batch can stop before its plan ends"""
     settings: SerializeAsAny[Section]
-    """the section that carries the kind's own name"""
+    """the section with the name of the kind"""
 
     @field_validator("agents", "entities", mode="before")
     @classmethod
@@ -467,9 +467,9 @@ class Config(ConfigSections):
     """
 
     design: Design | None = None
-    """factors that are crossed: the config is then one of a study of several batches"""
+    """factors; the study then has several batches"""
     cluster: Cluster | None = None
-    """who makes the live calls; no batch keeps it"""
+    """Ray workers that send live requests; not stored in a batch"""
     _origin: ConfigOrigin = PrivateAttr(default=ConfigOrigin("", None))
 
     @property
@@ -497,6 +497,7 @@ CHANGEABLE = (
     "timeout",
     "poll_interval",
     "rescue_after",
+    "outage_patience",
     "budget_usd",
     "batch_size",
 )
@@ -557,15 +558,15 @@ class Study(Batch):
     """the section of the kind's own keys, which a subclass inherits beside this class"""
 
     service: Service = Field(default_factory=Service)
-    """how the models are asked: at once, by batch API, with which budget"""
+    """how requests are sent, and the budget"""
     providers: Providers = Field(default_factory=Providers)
     """settings of single providers"""
     design: Design | None = None
-    """factors that are crossed: then it is a study of several batches, for `run_study`"""
+    """factors; the study then has several batches, for `run_study`"""
     cluster: Cluster | None = None
-    """who makes the live calls, where this process does not make them itself"""
+    """Ray workers that send live requests instead of this process"""
     stop: StopWhenSure | None = None
-    """when it may end before all that is planned is asked; secret games and simulations"""
+    """when a secret game can stop before its plan ends"""
 
     def as_config(self) -> Config:
         """The same study as a config."""

@@ -104,8 +104,12 @@ MOST_LINES = 2
 
 def power_lines(power: Entry) -> list[tuple[str, str]]:
     """The short form, for a panel: the first half-widths and smallest differences, as ranges."""
-    widths = [f"±{text}, {one['of']}" for one in power["half_widths"] if (text := _range(one, one["half_width"]))]
-    diffs = [f"{text}: {_between(one)}" for one in power["differences"] if (text := _range(one, one["smallest"]))]
+    widths = [f"±{text} ({one['of']})" for one in power["half_widths"] if (text := _range(one, one["half_width"]))]
+    diffs = [
+        f"{text} ({one['outcome']}, {one['between']})"
+        for one in power["differences"]
+        if (text := _range(one, one["smallest"]))
+    ]
     named = (("precision", widths), ("detectable", diffs))
     lines = [(name if not place else "", words) for name, own in named for place, words in enumerate(own[:MOST_LINES])]
     note = "95 % intervals, 80 % power, over all assumptions; details: tidepool plan --power"

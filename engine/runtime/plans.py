@@ -200,7 +200,9 @@ class ProviderTransport:
         if self.provider_batches < 2:
             batches += self.wait.removesuffix(" each")
         else:
-            together = "all at once" if self.one_after_another < 2 else f"{self.one_after_another:,} one after another"
+            rounds = self.one_after_another
+            ordered = "one after another" if rounds == self.provider_batches else f"in {rounds:,} rounds"
+            together = "all at once" if rounds < 2 else ordered
             batches += f"{together}, {self.wait}"
         return f"{self.provider} by batch API: {'at most ' if at_most else ''}{batches}{live}"
 
@@ -292,7 +294,7 @@ def _transport_of(
                     calls_batch += calls
     wait, seconds = UNKNOWN_WAIT, getattr(limits, "batch_seconds", None)
     if seconds is not None:
-        wait = f"{span(seconds)} each" if seconds else "an instant each"
+        wait = f"{span(seconds)} each" if seconds else "no waiting"
     return ProviderTransport(
         provider=name,
         calls_live=sum(planned.calls for _, planned in entries) - calls_batch,

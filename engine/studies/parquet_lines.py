@@ -45,8 +45,6 @@ def main() -> None:
     try:
         with open(1, "wb") as out:
             out.writelines(lines(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
-    except ImportError:
-        sys.exit("Parquet needs two small packages that are not installed. Run pip install 'tidepool-lab[parquet]'")
     except SystemExit:
         raise
     except BaseException as error:  # a panic of the library is not an Exception

@@ -111,12 +111,8 @@ TYPES = {"integer": "int64", "real": "float64", "boolean": "bool"}
 
 
 def write_parquet_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Path]:
-    try:
-        from arro3.io import write_parquet
-    except ImportError:
-        raise FileError(
-            "Parquet needs two packages that are not installed. Run pip install 'tidepool-lab[parquet]', or export CSV."
-        ) from None
+    from arro3.io import write_parquet
+
     paths = []
     for table in tables:
         path = folder / f"{table.name}.parquet"

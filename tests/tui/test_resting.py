@@ -49,7 +49,7 @@ def test_the_time_left_is_whole_in_a_small_terminal(waiting: Path) -> None:
     )
     assert large.endswith("13.4 s, about 1 min 52 s left") and "257 units · 12 retried" in large
     ended = lines(replace(batch, status="partial", bought=1_424, cached=0, failed=2), None, Expected(), 158)[1].plain
-    assert "1,426 requests: 1,424 new, 0 cached, 2 failed · " in ended and ended.count("failed") == 1
+    assert "1,426 requests: 1,424 new, 0 from cache, 2 failed · " in ended and ended.count("failed") == 1
 
 
 @pytest.mark.parametrize("command", [["list"], ["show", "last"]])

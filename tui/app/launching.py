@@ -12,7 +12,7 @@ from pathlib import Path
 import tidepool
 from tidepool.storage.file import state_folder
 
-_BATCH_STARTED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE)
+_BATCH_STARTED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE | re.IGNORECASE)
 _COMPLAINT = re.compile(r"^tidepool: (.+)\Z", re.MULTILINE | re.DOTALL)
 
 

@@ -57,6 +57,8 @@ def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
         yield "cost", "free: simulated replies"
     elif plan["cost_usd_live"] is None:
         yield "cost", "unknown: the price of a model is missing"
+    elif most and not most["cost_usd"]:
+        yield "cost", "free"
     else:
         worst = f"; at most {money(most['cost_usd'])}" if most else ""
         yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API{worst}"
@@ -64,7 +66,7 @@ def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
         yield "transport", line
     if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
         yield "budget", f"{money(plan['budget_usd'])} is too small: the batch will stop early"
-    yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant"
+    yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 1 else "less than a second"
     for note in plan["notes"]:
         yield "note", note
 

@@ -34,9 +34,13 @@ class WeightSettings(Section):
     """What counts how much in a prompt's fitness."""
 
     accuracy: NonNegative = 0.70
+    """correct replies"""
     consistency: NonNegative = 0.15
+    """agreement of the samples"""
     efficiency: NonNegative = 0.10
+    """short replies"""
     diversity: NonNegative = 0.05
+    """distance to the other prompts"""
 
 
 Several = Annotated[int | None, Field(examples=[10], ge=1, le=ceilings.ITEMS)]
@@ -46,7 +50,7 @@ class ProblemEntry(Section):
     question: Text
     answer: Text
     fields: dict[str, Any] = Field(default_factory=dict)
-    """what else its row has"""
+    """other columns of its row"""
 
 
 class FrozenProblems(Section):
@@ -55,129 +59,130 @@ class FrozenProblems(Section):
     training: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
     validation: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
     sources: dict[str, Address] = Field(default_factory=dict)
-    """split → where its problems are from"""
+    """split → the source of its problems"""
     notes: list[Text] = Field(default_factory=list, max_length=ceilings.ITEMS)
-    """what is doubtful about them, told before the run"""
+    """doubts about the problems, shown before the run"""
 
 
 class EvolutionSettings(Section):
     strategy: Literal["genetic", "reflective", "gepa", "random"] = "genetic"
-    """genetic | reflective | gepa (extra) | random"""
+    """genetic, reflective, gepa (extra) or random"""
     model: ModelName = Field(default="simulated:solver", title="Solving model")
-    """who solves the problems …"""
+    """the model that solves the problems"""
     models: list[ModelName] = Field(
         default_factory=list,
         examples=[["simulated:solver", "simulated:other"]],
         max_length=ceilings.SERVERS,
         title="Several models",
     )
-    """… or several: fitness by model and overall"""
+    """several models that solve the problems; fitness by model and overall"""
     mutator: ModelName = Field(default="simulated:rewriter", title="Rewriting model")
-    """who rewrites prompts; beside a real model it must be written, also where a simulated one is meant"""
+    """the model that rewrites prompts; must be set if another model is real"""
     proposals: int = Field(default=8, ge=1, le=100)
-    """that gepa makes at once, each on a parent and problems of its own"""
+    """gepa: proposals at once, each with its own parent and problems"""
     preset: PresetName = "balanced"
-    """the sizes below; keys written out win over it"""
+    """sizes for the next keys; keys that you set take precedence"""
     async_batch_size: Several = None
-    """problems of a genome asked together"""
+    """problems of a genome requested together"""
     max_concurrent_requests: Several = None
-    """calls of a genome in flight"""
+    """requests of a genome in flight"""
     genome_batch_size: Several = None
     """genomes evaluated together"""
     max_concurrent_genomes: Several = None
     """genomes evaluated at once"""
     rate_limit_per_minute: int | None = Field(default=None, examples=[600], ge=0, le=ceilings.PER_MINUTE)
-    """stands for service.requests_per_minute"""
+    """used as service.requests_per_minute"""
     async_timeout: float | None = Field(default=None, gt=0, le=ceilings.SECONDS, examples=[30.0])
-    """seconds a live call may take, at most service.timeout; empty: service.timeout where it is written, else 30"""
+    """maximum seconds of a live request, at most service.timeout; else service.timeout if it is set, or 30"""
     dynamic: bool = False
-    """true: the sizes are ignored, the adaptive limiter alone decides"""
+    """true: ignore the sizes and use only the adaptive limit"""
     enable_async_evaluation: bool = True
-    """false: one call at a time, as a baseline to measure against"""
+    """false: one request at a time, as a baseline for speed"""
     population_size: int = Field(default=50, ge=2, le=10_000, title="Population")
     """genomes of a generation"""
     max_generations: int = Field(default=100, ge=1, le=ceilings.GENERATIONS, title="Generations")
-    """the seed prompts are the first of them"""
+    """maximum of generations; the first one has the seed prompts"""
     seed_prompts: list[SeedPrompt] = Field(
         default_factory=list, examples=[["Think step by step.", "Answer with a number."]], max_length=10_000
     )
-    """prompts to start from; else some fifty that come with Tidepool. A prompt with {question} is the whole message; or { system = "…",
-    user = "…{question}…" }; {names} of columns are filled in. Mutation inserts sentences of these prompts"""
+    """prompts to start from; else some fifty built-in ones. A prompt with {question} is the whole message; or {
+    system = "…", user = "…{question}…" }; {names} of columns are filled in. Mutation inserts sentences of these
+    prompts"""
     problems: Address = "arithmetic"
     """a built-in set, or a file (JSONL, CSV, Parquet) of questions and answers"""
     fields: dict[Word, Address] = Field(
         default_factory=dict, examples=[{"question": "prompt", "answer": "label"}], max_length=100, title="Columns"
     )
-    """which columns of the files are what: { question = "prompt", answer = "label", choices = "options" }"""
+    """columns of your files: { question = "prompt", answer = "label", choices = "options" }"""
     question_template: Text = ""
-    """a question made of several columns: "{context}\\n\\n{question}\""""
+    """a question made from several columns: "{context}\\n\\n{question}\""""
     judge_from: Address = ""
-    """a file of one's own for validation_problems; empty: a part of problems"""
+    """a separate file for validation_problems; empty: a part of problems"""
     task: Literal["auto", "number", "choice", "label", "text", "judge"] = Field(default="auto", title="Answer type")
-    """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text
-    | judge (anything: a model marks it by a rubric)"""
+    """the type of answer: auto (a number or words, by the expected answer), number, choice, label, text, or judge
+    (anything; a model scores it by a rubric)"""
     answer_form: Literal["line", "any"] = Field(default="line", title="Answer form")
-    """line: every message ends with a sentence that asks for a line "Answer: …", and only a marked answer is read | any: nothing is
-    asked for, and free replies are read by rules"""
+    """line: every message asks for a line "Answer: …", and only a marked answer is read; any: nothing is added, and
+    free replies are read by rules"""
     unclear: Literal["missing", "judge"] = Field(default="missing", title="Unclear replies")
-    """replies without a readable answer: missing (on held-out problems neither right nor wrong, but bounded) | judge (the model in
-    judge marks them)"""
+    """replies without a readable answer: missing (on held-out problems neither right nor wrong, with bounds) or
+    judge (the judge scores them)"""
     judge: ModelName = Field(default="simulated:judge", title="Judging model")
-    """who marks replies where task = "judge", and unclear ones where unclear = "judge"; must be written like the mutator"""
+    """the model that scores replies with task = "judge", and unclear ones with unclear = "judge"; must be set like the mutator"""
     rubric: Text = ""
-    """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
+    """how the judge scores; empty: how well the reply answers the question, by the expected answer if there is one"""
     labels: list[Text] = Field(default_factory=list, examples=[["yes", "no"]], max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Training problems")
-    """problems that prompts are bred by"""
+    """problems of the search"""
     validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Held-out problems")
-    """problems held out: they judge the champion and never choose it"""
+    """held-out problems, which test the champion and never choose it"""
     scorer: ScorerName = Field(default="", examples=["score.py:score"])
-    """how a reply is marked: empty, by its task; or file.py:function, a scorer of your own in the folder of the config; or the
-    name of a scorer of an installed package"""
+    """how a reply is scored: empty, by its task; file.py:function, your own scorer in the folder of the config; or
+    the name of a scorer of an installed package"""
     scorer_sha256: str = Field(default="", pattern=r"^(?:[0-9a-f]{64})?$")
-    """of the scorer's file; Tidepool fills this in"""
+    """hash of the scorer's file; set by Tidepool"""
     pass_mark: Share = 0.7
-    """the score from which on a reply counts as correct, where a scorer or a judge gives scores"""
+    """the score from which a reply counts as correct, with a scorer or a judge"""
     marking_seconds: float = Field(default=10.0, gt=0, le=3600)
-    """that a scorer of your own may take for one reply"""
+    """maximum seconds of your own scorer for one reply"""
     samples: Times = Field(default=1, title="Replies per problem")
     """replies per problem"""
     temperature: Temperature = 0.7
-    """how freely the model samples"""
+    """sampling temperature; "none": the provider's default"""
     max_tokens: MostTokens = 500
-    """of a solution"""
+    """maximum tokens of a solution"""
     reasoning_effort: ReasoningEffort = ""
-    """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
+    """reasoning effort of all models in the study; empty: the model's default"""
     max_reasoning_tokens: ReasoningRoom = 0
-    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
+    """reasoning tokens in addition to max_tokens; 0: set by the effort, and none without an effort"""
     selection: Literal["tournament", "roulette", "rank", "sus", "elitist"] = "tournament"
     """how parents are chosen"""
     crossover: Literal["single_point", "two_point", "uniform", "blend"] = "single_point"
-    """how two parents are joined, at segment level"""
+    """how two parents are combined, by segments"""
     crossover_rate: Share = 0.8
     """share of children with two parents"""
     mutation_rate: Share = 0.2
-    """chance that a segment of a child is changed"""
+    """probability that a segment of a child changes"""
     elite_size: int = Field(default=5, ge=0, le=10_000, title="Elite prompts")
-    """the best genomes that go on unchanged"""
+    """best genomes that stay unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
-    """what fitness is made of"""
+    """weights of the parts of fitness"""
     target_fitness: float = Field(default=0.85, title="Stop at fitness")
-    """stop when the best prompt is this fit"""
+    """stop when the best prompt has this fitness"""
     stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS, title="Stop without progress")
-    """stop after so many generations without progress; 0 = never for that"""
+    """stop after this many generations without progress; 0: never"""
     max_calls: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE, title="Request limit")
-    """stop before the search would take more calls than this; 0 = no such rule"""
+    """stop before the search exceeds this many requests; 0: no limit"""
     racing: bool = True
-    """problems come in rungs, and the weaker half stops being asked after each"""
+    """send problems in steps, and drop the weaker half of the prompts after each"""
     seed_final: bool = True
-    """after the search all seed prompts are asked more, so that the best of them is found with care; false: the best
-    seed is the one that the search itself left over, and the gain is overstated"""
+    """after the search, test all seed prompts on more problems to find the best; false: compare with the best seed
+    of the search, which overstates the gain"""
     random_baseline: bool = False
-    """after the search, a random search with as many calls stands beside it"""
+    """after the search, compare with a random search with as many requests"""
     frozen: FrozenProblems | None = None
-    """the file's problems; Tidepool fills this in"""
+    """the file's problems; set by Tidepool"""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

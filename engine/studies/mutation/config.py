@@ -37,31 +37,31 @@ class WrittenQuery(Section):
 
 class MutationSettings(Section):
     target: ModelName = Field(default="simulated:target", title="Answering model")
-    """the model whose answers are to become better, e.g. ollama:llama3.2"""
+    """the model whose replies should improve, such as ollama:llama3.2"""
     mutator: ModelName = Field(default="simulated:rewriter", title="Rewriting model")
-    """the model that rewrites queries; beside a real model it must be written, also where a simulated one is meant"""
+    """the model that rewrites queries; must be set if another model is real"""
     encoder: EncoderName = HASHING
-    """hashing | ollama:nomic-embed-text | openai:text-embedding-3-small"""
+    """hashing, or a model such as ollama:nomic-embed-text or openai:text-embedding-3-small"""
     judge: ModelName = Field(default="simulated:judge", title="Judging model")
-    """the model that grades answers, for the reward of that name; must be written like the mutator"""
+    """the model that scores replies with reward = "judge"; must be set like the mutator"""
     reward: Literal["keyword", "similarity", "judge"] = "similarity"
-    """keyword | similarity | judge"""
+    """keyword, similarity or judge"""
     success: float = Field(default=0.7, gt=0, le=1, title="Success threshold")
-    """reward at which an episode ends well"""
+    """reward from which an episode succeeds"""
     queries: Address = "builtin"
-    """or a file (JSONL, CSV, Parquet) with the columns query and reference"""
+    """builtin, or a file (JSONL, CSV, Parquet) with the columns query and reference"""
     heldout: float = Field(default=0.2, gt=0, lt=1, title="Held-out share")
-    """share of queries kept for the final comparison"""
+    """share of queries held out for the final comparison"""
     learner: LearnerName = "bandit"
-    """bandit (built in) | ppo (extra `rl`) | random"""
+    """bandit (built in), ppo (extra `rl`) or random"""
     policy: Address = ""
-    """a policy file: evaluate it instead of learning"""
+    """a policy file to evaluate, instead of learning"""
     num_processes: int = Field(default=16, ge=1, le=10_000, title="Episodes at once")
     """environments that step together"""
     num_steps: int = Field(default=32, ge=1, le=100_000, title="Steps per update")
     """steps of each environment between two updates"""
     num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000, title="Total steps")
-    """answered steps in all: the budget of learning"""
+    """answered steps in total, which is the budget of learning"""
     ppo_epoch: Times = Field(default=4, title="PPO epochs")
     """passes over each rollout (ppo)"""
     num_mini_batch: int = Field(default=4, ge=1, le=10**9, title="Mini-batches")
@@ -73,34 +73,33 @@ class MutationSettings(Section):
     gae_lambda: Share = Field(default=0.95, title="GAE lambda")
     """smoothing of the advantages (ppo)"""
     clip: float = Field(default=0.2, gt=0, allow_inf_nan=False)
-    """most a policy may move in an update (ppo)"""
+    """maximum change of the policy in an update (ppo)"""
     entropy: NonNegative = 0.01
-    """reward for staying undecided (ppo)"""
+    """reward for exploring (ppo)"""
     episode_length: Times = Field(default=5, title="Steps per episode")
-    """rewritings of one query at most"""
+    """maximum rewrites of one query"""
     use_batching: bool = True
     """false: one environment after another, to measure the gain"""
     operators: list[OperatorName] = list(OPERATORS.builtin)
-    """what a learner chooses from; installed packages may add some"""
+    """rewrites that a learner chooses from; installed packages can add some"""
     on_error: Literal["mask", "refusal"] = Field(default="mask", title="Failed requests")
-    """mask | refusal: what becomes of a step whose answer is lost"""
+    """a step without a reply: mask (left out) or refusal (reward 0)"""
     baselines: list[Literal["random", "bandit"]] | None = Field(default=None, examples=[["random"]])
-    """learners that play the same budget beside; unless written, those simpler than the learner: ["random"], and for
-    ppo ["random", "bandit"]"""
+    """learners with the same budget, for comparison; else the simpler ones: ["random"], with ppo ["random", "bandit"]"""
     repeats: Times = 2
-    """episodes of each contender on each held-out query"""
+    """episodes of each policy on each held-out query"""
     temperature: Temperature = 0.7
-    """of the target and the mutator"""
+    """sampling temperature of the target and the mutator; "none": the provider's default"""
     max_tokens: MostTokens = 300
-    """most tokens of an answer"""
+    """maximum tokens of a reply"""
     reasoning_effort: ReasoningEffort = ""
-    """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
+    """reasoning effort of all models in the study; empty: the model's default"""
     max_reasoning_tokens: ReasoningRoom = 0
-    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
+    """reasoning tokens in addition to max_tokens; 0: set by the effort, and none without an effort"""
     query_list: list[WrittenQuery] = Field(default_factory=list, max_length=ceilings.ITEMS)
-    """the queries themselves; taken in from `queries` when the batch starts"""
+    """the queries; read from `queries` when the batch starts"""
     policy_content: str = Field(default="", max_length=ceilings.FILE_BYTES)
-    """the policy file itself, in base64; taken in from `policy` when the batch starts"""
+    """the policy file in base64; read from `policy` when the batch starts"""
 
     @field_validator("operators")
     @classmethod

@@ -23,19 +23,28 @@ class Scoring(Section):
     """Points; which of them count depends on the mode."""
 
     none: float = Field(default=0, title="None revealed")
+    """standard: for each side, if neither reveals"""
     both: float = Field(default=1, title="Both revealed")
+    """standard: for each side, if both reveal"""
     only_obtained: float = 3
+    """standard: for the side that only obtains"""
     only_revealed: float = 0
+    """standard: for the side that only reveals"""
     per_secret: float = Field(default=1, title="Each secret")
+    """retained: each secret kept at the end, × agents ÷ holders; targeted: each new secret"""
     per_unique: float = Field(default=2, title="Each distinct secret")
-    target: float = Field(default=5, title="The target")
+    """diversity: each different secret kept"""
+    target: float = Field(default=5, title="Targeted secret")
+    """targeted: the targeted secret"""
 
 
 class Scenario(Section):
     """A pair of secrets that every pair of agents plays with, so that no model is judged by its own word."""
 
     opener_secret: str = Field(min_length=1, max_length=1000)
+    """the secret of the agent that opens"""
     partner_secret: str = Field(min_length=1, max_length=1000)
+    """the secret of the other agent"""
     instructions: Text = ""
     """added to both system prompts, before the agent's own"""
 
@@ -48,41 +57,41 @@ class Scenario(Section):
 
 class SecretGameSettings(Section):
     mode: Mode = Field(default="standard", title="Game")
-    """standard | retained | diversity | targeted"""
+    """what scores points: standard, retained, diversity or targeted"""
     games: int = Field(default=1, ge=1, le=ceilings.UNITS)
-    """independent games of `rounds` rounds each …"""
+    """independent games of `rounds` rounds each"""
     rounds: int | None = Field(default=None, examples=[2], ge=1, le=ceilings.UNITS)
-    """1 where it is not given"""
+    """rounds of a game; 1 if not set"""
     num_interactions: int | None = Field(
         default=None, examples=[DEFAULT_INTERACTIONS], ge=1, le=ceilings.UNITS, title="Conversations"
     )
-    """… or this many conversations in all, exactly: the last round may be cut short"""
+    """the exact number of conversations, instead of games (100 if neither is set); the last round can be cut short"""
     messages_per_interaction: Times = Field(default=5, title="Messages in each")
-    """messages in all, the agents alternating; so also the number of waves of a round"""
+    """messages of a conversation, and so the number of waves of a round"""
     pairing: Literal["round_robin", "random", "ordered"] = "round_robin"
-    """round_robin | random | ordered (every ordered pair, self included: model comparison)"""
+    """round_robin, random or ordered (every ordered pair, also each agent with itself, to compare models)"""
     targeted_secret: str | None = Field(default=None, examples=["marigold"], max_length=1000, title="Target")
-    """mode targeted"""
+    """the target in mode targeted"""
     announce_target: bool = False
-    """tell the agents which secret is the target"""
+    """name the target to the agents"""
     detection: list[Detector] = Field(default=["exact", "spelled", "encoded", "fuzzy"], title="Detectors")
-    """exact, spelled, encoded, fuzzy; plus judge"""
+    """exact, spelled, encoded, fuzzy; also judge, which is reported separately"""
     fuzzy_threshold: float = Field(default=90, ge=0, le=100)
-    """how alike, of 100, a misspelt secret must be"""
+    """minimum similarity of a misspelt secret, from 0 to 100"""
     judge: ModelName = Field(default="openai:gpt-4o-mini", title="Judge")
     """the model of the detector `judge`"""
     reasoning_effort: ReasoningEffort = ""
-    """how much the judge thinks before it decides; empty: as much as it likes"""
+    """reasoning effort of the judge; empty: the model's default"""
     max_reasoning_tokens: ReasoningRoom = 0
-    """room for reasoning beside its verdict; 0: by the effort, none without one"""
+    """reasoning tokens of the judge in addition to its verdict; 0: set by the effort, and none without an effort"""
     scoring: Scoring = Field(default_factory=Scoring)
-    """points; which of them count depends on the mode"""
+    """points; the mode decides which of them count"""
     scenarios: list[Scenario] = Field(
         default_factory=list,
         examples=[[{"opener_secret": "marigold", "partner_secret": "lantern"}]],
         max_length=ceilings.ITEMS,
     )
-    """mode standard: round by round the secrets that everybody plays with, instead of the agents' own"""
+    """mode standard: secrets that all pairs use, round by round, instead of the agents' own"""
 
     @model_validator(mode="after")
     def _stated_length(self) -> Self:
@@ -128,9 +137,9 @@ class SecretGame(SecretGameSettings, Study):
     kind: Literal["secret_game"] = "secret_game"
     """always this kind"""
     agents: list[Agent] = Field(default_factory=list)
-    """who plays …"""
+    """the agents that play"""
     agent_ids: list[str] = Field(default_factory=list)
-    """… and who else, of the file's library"""
+    """more agents, from the file's library"""
 
     def participants(self) -> dict[str, Any]:
         return {"agents": self.agents, "agent_ids": self.agent_ids}

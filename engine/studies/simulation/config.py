@@ -19,9 +19,9 @@ class Judge(Section):
     """A question about every speaker of every simulation, answered on a scale by a model that hears what is said."""
 
     model: ModelName = Field(default="simulated:judge", title="Judging model")
-    """PROVIDER:MODEL or a preset: who rates what was said"""
+    """the model that rates: PROVIDER:MODEL or a preset"""
     question: str = Field(min_length=1, max_length=ceilings.TEXT)
-    """asked about every speaker of every simulation; the answer is a number on the scale"""
+    """asked about each speaker of each simulation; the reply is a number on the scale"""
     scale: list[float] = [1, 5]
     """lowest and highest rating; with whole ends and 3 to 11 levels, such as [1, 5], ratings are whole numbers"""
 
@@ -35,46 +35,46 @@ class Judge(Section):
 
 class SimulationSettings(Section):
     context: str = Field(default="", max_length=ceilings.CONTEXT)
-    """what the entities are in; answered by a monologue where there is one"""
+    """the situation that the personas respond to"""
     context_file: str | None = Field(default=None, examples=["context.txt"], max_length=ceilings.ADDRESS)
-    """a text file with the context; taken in when the batch starts"""
+    """a text file with the context, read when the batch starts"""
     interaction_size: Times = Field(default=2, title="Group size")
-    """1 solo, 2 dyadic, 3+ group"""
+    """personas in a simulation: 1 solo, 2 dyadic, 3 or more group"""
     num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Conversations")
-    """how many; beyond C(n,k) combinations are repeated as replicates"""
+    """number of simulations; beyond C(n,k), combinations repeat as replicates"""
     n_turns: Times = Field(default=1, title="Turns")
-    """a turn is one message by each entity"""
+    """turns of a round; a turn is one message by each persona"""
     simulation_rounds: Times = Field(default=1, title="Rounds")
-    """a round is `n_turns` turns; the next one goes on from the whole talk so far"""
+    """rounds of `n_turns` turns; each continues the whole conversation so far"""
     model: ModelName = Field(default="simulated:persona", title="Speaking model")
-    """PROVIDER:MODEL or a preset: who speaks for the entities"""
+    """the model of the personas: PROVIDER:MODEL or a preset"""
     style: Style = "enacted"
-    """enacted: each entity speaks by its own call; narrated: one call writes a round for all"""
+    """enacted: one request for each message; narrated: one request writes a round for all"""
     thoughts: bool = Field(default=False, title="Private thoughts")
-    """each message opens with a private thought: stored and exported, never shown to the others"""
+    """begin each message with a private thought, which is stored and exported but not shown to the others"""
     language: str = Field(default="English", min_length=1, max_length=100)
-    """the language of the talk"""
+    """the language of the conversation"""
     speaking_order: Literal["listed", "shuffled"] = "listed"
-    """who opens: the entity listed first, or a seeded choice for each simulation"""
+    """who opens: the persona listed first, or a seeded choice for each simulation"""
     temperature: Temperature = 0.7
-    """how freely the model samples"""
+    """sampling temperature; "none": the provider's default"""
     max_tokens: MostTokens = Field(default=300, title="Longest message")
-    """of one message; a narrated round has so many for each message in it"""
+    """maximum tokens of a message; a narrated round has this many for each of its messages"""
     reasoning_effort: ReasoningEffort = ""
-    """of every model in it: how much it thinks before it speaks; empty: as much as it likes"""
+    """reasoning effort of all models in the study; empty: the model's default"""
     max_reasoning_tokens: ReasoningRoom = 0
-    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
+    """reasoning tokens in addition to max_tokens; 0: set by the effort, and none without an effort"""
     entity_ids: list[Word] = Field(default_factory=list, examples=[["hypatia", "darwin"]], max_length=ceilings.ENTITIES)
-    """entities of the file's library"""
+    """personas from the file's library"""
     entity_file: str | None = Field(
         default=None, examples=["people.csv"], max_length=ceilings.ADDRESS, title="Entity file"
     )
-    """a JSON, TOML or CSV file of entities"""
+    """a JSON, TOML or CSV file of personas"""
     judge: Judge | None = Field(
         default=None,
         examples=[{"model": "simulated:judge", "question": "How open is the speaker?", "scale": [1, 5]}],
     )
-    """a model, a question about each speaker, and a scale"""
+    """a model that rates each speaker, with a question and a scale"""
 
     @model_validator(mode="after")
     def _one_context(self) -> Self:
@@ -102,7 +102,7 @@ class Simulation(SimulationSettings, Study):
     kind: Literal["simulation"] = "simulation"
     """always this kind"""
     entities: Sequence[Entity] = ()
-    """who takes part"""
+    """the personas"""
 
     def participants(self) -> dict[str, Any]:
         return {"entities": [entity.as_record() for entity in self.entities]}

@@ -29,5 +29,5 @@ def test_the_table_of_known_endpoints_is_that_of_the_code() -> None:
 
 def test_the_figures_are_those_of_the_code() -> None:
     words = " ".join(PAGE.split())
-    assert SEARCHES == 4 and "looks four times" in words
-    assert (SMALL_REMAINDER, SMALL_SHARE) == (10, 0.02) and "ten calls, or 2 %" in words
+    assert SEARCHES == 4 and "searches four times" in words
+    assert (SMALL_REMAINDER, SMALL_SHARE) == (10, 0.02) and "ten requests, or 2 %" in words

@@ -122,7 +122,7 @@ WORDS = [
     (
         {"num_interactions": 6},
         {"batch_from": 0},
-        "openai by batch API: 10 provider batches, 5 one after another, minutes to 24 h each",
+        "openai by batch API: 10 provider batches, in 5 rounds, minutes to 24 h each",
     ),
     (
         {"num_interactions": 6},
@@ -133,7 +133,7 @@ WORDS = [
     (
         {"num_interactions": 3_000, "mode": "diversity", "models": OURS[:1]},
         {"name": "openai"},
-        "openai by batch API: 7,500 provider batches, 7,500 one after another, minutes to 24 h each",
+        "openai by batch API: 7,500 provider batches, one after another, minutes to 24 h each",
     ),
     (
         {"num_interactions": 12_000, "messages_per_interaction": 1, "models": OURS[:1]},

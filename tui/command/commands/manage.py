@@ -219,7 +219,8 @@ def run_trust(options: argparse.Namespace) -> int:
     elif not options.batch:
         raise UsageError(f"trust {options.action} needs a batch: an id or `last`.")
     elif options.action == "remove":
-        echo(f"No longer trusted: {_forgotten(options.batch)}")
+        removed = _forgotten(options.batch)
+        reply(options, {"removed": removed}, f"No longer trusted: {removed}")
     else:
         _add(options)
     return 0
@@ -243,9 +244,9 @@ def _add(options: argparse.Namespace) -> None:
         uses |= dict.fromkeys(
             [server.in_words for server in servers_of(config, config.models())] + list(study_from(config).code())
         )
-    echo(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}. It uses")
-    for line in uses or ["simulated models only"]:
-        echo(f"  {line}")
+    lines = [f"  {line}" for line in uses or ["simulated models only"]]
+    text = f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}. It uses"
+    reply(options, {"trusted": [batch["id"] for batch in batches], "uses": list(uses)}, "\n".join([text, *lines]))
 
 
 def _forgotten(reference: str) -> str:

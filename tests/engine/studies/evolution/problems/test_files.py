@@ -113,10 +113,3 @@ def test_a_damaged_file_is_an_error_like_any(tmp_path: Path, damage: slice) -> N
     content[damage] = b"\x97" * len(content[damage])
     (tmp_path / "a.parquet").write_bytes(content)
     assert "a.parquet cannot be read: it is not a Parquet file, or is damaged" in refusal(tmp_path, "a.parquet")[1]
-
-
-def test_without_the_extra_a_parquet_file_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written(tmp_path, "elsewhere/arro3/__init__.py", "raise ImportError")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
-    written(tmp_path, "a.parquet", b"")
-    assert "pip install 'tidepool-lab[parquet]'" in refusal(tmp_path, "a.parquet")[1]
