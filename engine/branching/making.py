@@ -185,7 +185,7 @@ def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, key
 
 
 def _config(config: FrozenConfig, origin: Origin, *, is_own: bool) -> FrozenConfig:
-    """The original config with a new name and seed. With the same seed, a redraw could return the original reply from the cache."""
+    """Returns the original config with a new name, and a new seed, so that no redraw gets the original reply from cache."""
     data = json.loads(config.to_json())
     if not is_own:  # all its models are simulated, so no address of the file is adopted
         data = without_foreign(data)

@@ -1,8 +1,8 @@
-"""What a branch says: statistics, blocks, methods and its table in exports.
+"""The results of a branch: statistics, blocks, methods and its table in exports.
 
-The arms are two cells of a design, and its blocks are the conversations: of each, the mean over its altered redraws less the mean
-over its control redraws. Games, scenarios and entities that conversations share are treated as in any design. Of one conversation
-the two groups of redraws are compared, and the result holds for this conversation alone."""
+The arms are the two cells of a design whose blocks are conversations. The effect on a conversation is the mean over its
+altered redraws minus the mean over its control redraws. Shared games, scenarios and entities are treated as in other
+designs. With one conversation, the two groups of redraws are compared, and the result describes this conversation only."""
 
 import json
 import sqlite3
@@ -55,11 +55,11 @@ from tidepool.storage.views import ColumnType
 
 
 Values = Mapping[int, Mapping[Arm, Sequence[float]]]
-"""of one measure: by conversation and arm, one value a redraw"""
+"""of one measure: by conversation and arm, one value for each redraw"""
 
 
 class BranchResults(Results):
-    """Of a batch that continues conversations of another."""
+    """The results of a batch that continues conversations of another batch."""
 
     def __init__(self, kind: Kind, origin: Origin) -> None:
         self._kind, self._origin = kind, origin
@@ -91,13 +91,13 @@ class BranchResults(Results):
 
 
 def results_of(batch: Batch | sqlite3.Row) -> Results:
-    """Whoever reads a batch finds its results here: a branch has its own."""
+    """Returns the `Results` for a batch: those of its kind, or `BranchResults` for a branch."""
     kind, origin = load_kind(batch["kind"]), read_origin(batch["origin"])
     return kind.results if origin is None or not kind.talks else BranchResults(kind, origin)
 
 
 def results_shown(summary: Mapping[str, Any]) -> Results:
-    """The same for a summary. A kind whose package is not installed here is shown by plain tables."""
+    """Returns the `Results` for a summary. If the package of its kind is not installed, they show plain tables."""
     origin = summary.get("origin")
     batch = {"kind": summary["kind"], "origin": json.dumps(origin) if origin else None}
     return results_of(batch) if summary["kind"] in KINDS else Results()
@@ -106,7 +106,7 @@ def results_shown(summary: Mapping[str, Any]) -> Results:
 def statistics(
     connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin, *, sampled: bool = False
 ) -> dict[str, Any]:
-    """`sampled`: conversations that share a participant are not independent."""
+    """Returns the statistics of a branch. `sampled`: conversations that share a participant are not independent."""
     number = batch["number"]
     values, shared = _by_measure(connection, batch, measures, origin, sampled=sampled)
     outcomes = [outcome(measure, values[measure.name], origin, shared) for measure in measures]
@@ -126,10 +126,10 @@ def statistics(
 
 
 class Shared(NamedTuple):
-    """What conversations have in common."""
+    """Games, scenarios and participants that conversations share."""
 
     talks: Mapping[int, Talk]
-    """by conversation: its game, its scenario and its members"""
+    """by conversation: its game, scenario and participants"""
     sampled: bool = False
 
     @property
@@ -141,7 +141,8 @@ class Shared(NamedTuple):
 def _by_measure(
     connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin, *, sampled: bool
 ) -> tuple[Mapping[str, Values], Shared]:
-    """The rows of the view `measures`, by measure, conversation and arm. Values off the scale come from a changed file."""
+    """Returns the rows of the view `measures` by measure, conversation and arm. Ignores values off the scale, which only a
+    changed file can have."""
     values: dict[str, Any] = {measure.name: defaultdict(lambda: defaultdict(list)) for measure in measures}
     bounds = {measure.name: measure.bounds for measure in measures}
     talks: dict[int, Talk] = {}
@@ -167,7 +168,7 @@ def _completed(connection: sqlite3.Connection, number: int, origin: Origin) -> i
 
 
 def outcome(measure: Outcome, values: Values, origin: Origin, shared: Shared) -> dict[str, Any]:
-    """Conversations count that have a redraw in every arm; each counts the same."""
+    """Returns the results on one measure. Uses conversations with a redraw in every arm, all with the same weight."""
     complete = {number: arms for number, arms in values.items() if all(arms.get(arm) for arm in origin.arms)}
     alone = len(origin.conversations) == 1
     data: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": measure.unit or "points"}
@@ -176,11 +177,11 @@ def outcome(measure: Outcome, values: Values, origin: Origin, shared: Shared) ->
 
 
 FEWEST_BRANCHED = 40
-"""conversations: with fewer a rare large effect is often missed, and intervals are too narrow"""
+"""number of conversations below which rare large effects are often missed and intervals are too narrow"""
 
 
 def _over_conversations(measure: Outcome, complete: Values, origin: Origin, shared: Shared) -> dict[str, Any]:
-    """The arms are two cells of a design whose blocks are the conversations."""
+    """Compares the arms as two cells of a design whose blocks are conversations."""
     talks = [shared.talks[number] for number in complete]
     control, altered = (
         BatchValues(
@@ -210,7 +211,7 @@ CALLED = {"talks": "conversations"}
 
 
 def _of_this_one(measure: Outcome, complete: Values, origin: Origin, _: Shared) -> dict[str, Any]:
-    """By its redraws, which are independent of each other."""
+    """Compares the arms by the redraws of a single conversation, which are independent of each other."""
     (arms,) = complete.values() if complete else (dict.fromkeys(origin.arms, ()),)
     data: dict[str, Any] = {"units": "redraws", "estimand": "this conversation", "note": ""}
     for arm in origin.arms:
@@ -314,24 +315,24 @@ def _described(branch: Mapping[str, Any]) -> Iterator[str]:
 def _speaker(branch: Mapping[str, Any]) -> Iterator[str]:
     if branch["outcomes"]:
         judged = all(entry["unit"] != "%" for entry in branch["outcomes"])
-        counts = "the judge hears the whole talk" if judged else "what counts is what follows it"
-        yield f"The speaker is who speaks at {branch['at']}; {counts}."
+        counts = "The judge reads the whole conversation" if judged else "Measures count only later messages"
+        yield f"“Speaker” is the participant who speaks at {branch['at']}. {counts}."
 
 
 def _left_out(branch: Mapping[str, Any]) -> Iterator[str]:
     for entry in branch["outcomes"]:
         if entry["left_out"]:
             count = number(entry["left_out"], 0)
-            yield f"{entry['words']}: {count} conversation{' is' if entry['left_out'] == 1 else 's are'} left out, in which it was decided before, or nothing came of an arm."
+            yield f"{entry['words']}: {count} conversation{' is' if entry['left_out'] == 1 else 's are'} left out, because the outcome was decided earlier or an arm has no value."
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    """By which branches are compared."""
+    """Returns the cells by which branches are compared."""
     cells: dict[str, Cell] = {}
     for entry in statistics["branch"]["outcomes"]:
         if "difference" in entry:
             cells[f"{entry['words']}, difference"] = _estimate(entry, "difference", signed=True)
-        cells[f"{entry['words']}, drawn again"] = _estimate(entry, "control")
+        cells[f"{entry['words']}, resampled"] = _estimate(entry, "control")
     return cells
 
 
@@ -341,19 +342,21 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
 def _continued(origin: Origin) -> list[str]:
     talks = counted(len(origin.conversations), "conversation")
     design = [
-        f"This batch continued {talks} of batch {origin.batch_id} from message {origin.at} on; what had been said before was taken "
-        f"over word for word, and in {counted(origin.times, 'redraw')} of each conversation the message was drawn again from the "
-        "same model with new seeds."
+        f"This batch continued {talks} of batch {origin.batch_id} from message {origin.at} on. Earlier messages were copied "
+        f"verbatim. In {counted(origin.times, 'redraw')} of each conversation, the message was resampled from the same model with new "
+        "seeds."
     ]
     if origin.say is not None:
-        design.append(ended(f"In as many redraws the message was not drawn but assigned: {quoted(origin.say)}"))
+        design.append(
+            ended(f"In the same number of redraws, the message was replaced by a fixed text: {quoted(origin.say)}")
+        )
     return design
 
 
 OVER = {
     "conversations": "Student's interval and test over conversations",
-    "games": "Student's interval and test over games, since memory or kept secrets link conversations",
-    "scenarios": "Student's interval and test over scenarios, since they repeat",
+    "games": "Student's interval and test over games, since memory or retained secrets link conversations",
+    "scenarios": "Student's interval and test over scenarios, since scenarios repeat",
     "games and scenarios": "Student's interval and test over games and scenarios",
     "entities": "the jackknife over entities (Efron and Stein, 1981), which leaves out one entity at a time with all its conversations",
 }
@@ -362,15 +365,15 @@ OVER = {
 def _analysis(origin: Origin, branch: Mapping[str, Any]) -> Iterator[str]:
     methods = {entry.get("method") for entry in branch["outcomes"]}
     if origin.say is None:
-        yield "Shares and means are over conversations, each counted by the mean of its redraws."
+        yield "Shares and means are over conversations. The value of a conversation is the mean of its redraws."
     elif len(origin.conversations) == 1:
         yield (
-            "The two groups of redraws of this one conversation were compared; the interval is over redraws and holds for this "
-            "conversation alone."
+            "The two groups of redraws of this one conversation were compared. The interval is over redraws and describes only "
+            "this conversation."
         )
     else:
         yield (
-            "The effect is the mean over conversations of the difference between the mean of the altered and the mean of the control "
+            "The effect is the mean difference, over conversations, between the mean of the altered redraws and the mean of the control "
             f"redraws, with {listing(dict.fromkeys(OVER.get(entry['units'], '') for entry in branch['outcomes']))}."
         )
     if not branch["outcomes"]:

@@ -1,4 +1,4 @@
-"""Hand coding for people, as blocks: the same in the command, the app and a page."""
+"""The report on hand coding, as blocks for the command, the app and pages."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,17 +7,17 @@ from tidepool.engine.coding.statistics import LEAST_OF_AN_AGENT
 from tidepool.engine.reports.blocks import Block, Cell, Estimate, Number, Words, listing, table
 
 METHOD = (
-    "Weighted back to the batch. Limits of shares are Wilson's; joined by MOVER for corrected rates (post-stratified on the "
-    "verdict, with the interval of the raw rate)."
+    "All values are weighted to the batch. Shares have Wilson's interval. Corrected rates are post-stratified on the verdict, and "
+    "MOVER combines their intervals with that of the raw rate."
 )
 CODES_AS_TRUTH = (
-    "Corrected rates take the coders' codes for the truth. Coders who are right in 95 % of the cases bias a rate of 5 % so far "
-    "that its interval covers it in 44 % of studies."
+    "Corrected rates assume that the coders' codes are true. If coders are right in 95 % of the cases and the rate is 5 %, the "
+    "interval covers it in only 44 % of studies."
 )
 
 
 def coding_blocks(statistics: Mapping[str, Any]) -> list[Block]:
-    """Of a batch's whole statistics; nothing where nobody coded."""
+    """Returns the blocks on hand coding from a batch's statistics, or no blocks without codes."""
     coded = (statistics.get("coding") or {}).get("sides")
     return list(_blocks(coded)) if coded else []
 
@@ -26,13 +26,13 @@ def _blocks(coded: Mapping[str, Any]) -> Iterator[Block]:
     yield Words(f"coded by hand: {coded['coded']:,} of a sample of {coded['sample']:,} sides", "strong")
     if coded["outdated"]:
         yield Words(
-            "The batch has gone on since the sample was drawn: what follows is of the talks there were then. "
-            "`tidepool code BATCH --redraw` draws anew; no code is lost.",
+            "The batch has new conversations since the sample was drawn, which these results leave out. "
+            "`tidepool code BATCH --redraw` draws a new sample. All codes are kept.",
             "warning",
         )
-    left_out = [f"{coded['unclear']:,} of them unclear, or their coders even, and left out"] if coded["unclear"] else []
+    left_out = [f"{coded['unclear']:,} of them left out: unclear, or a tie between coders"] if coded["unclear"] else []
     if coded["without_verdict"]:
-        left_out.append(f"{coded['without_verdict']:,} sides of the batch without a verdict, which cannot be drawn")
+        left_out.append(f"{coded['without_verdict']:,} sides of the batch cannot be drawn: no verdict")
     if left_out:
         yield Words("; ".join(left_out), "quiet")
     rows = [(name, row["batch"], row["sampled"], row["coded"]) for name, row in coded["strata"].items()]
@@ -57,13 +57,13 @@ def _coders(coded: Mapping[str, Any]) -> Iterator[Block]:
 
 def _rates(coded: Mapping[str, Any]) -> Iterator[Block]:
     if "corrected" not in coded:
-        yield Words("No corrected rate yet: nothing that everybody is clear about is coded of one verdict.", "quiet")
+        yield Words("No corrected rate yet: one of the two verdicts has no side with a clear code.", "quiet")
         return
     rates = {"all": coded["corrected"], **coded["agents"]}
     rows = [(name, row["coded"], _share(row, "raw"), _share(row, "corrected")) for name, row in rates.items()]
     yield table("sides that reveal, raw and corrected", ("agent", "coded", "raw %", "corrected %"), rows)
     yield Words(CODES_AS_TRUTH, "warning")
-    yield Words(f"Agents of whom at least {LEAST_OF_AN_AGENT} sides are coded have rates of their own.", "quiet")
+    yield Words(f"Agents with at least {LEAST_OF_AN_AGENT} coded sides have their own rates.", "quiet")
 
 
 def _share(row: Mapping[str, Any], name: str) -> Estimate:

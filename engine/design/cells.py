@@ -65,7 +65,7 @@ class _Bundle(Section):
 
 
 def factors_of(design: Design) -> list[Factor]:
-    """Checks them as far as possible without the rest of the config."""
+    """Returns the factors, checked as far as possible without the rest of the config."""
     _refuse_too_many(design)
     factors = [_factor(name, levels) for name, levels in design.factors.items()]
     if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
@@ -87,7 +87,7 @@ def _refuse_too_many(design: Design) -> None:
 
 
 def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:
-    """Every combination, the last factor changing first; without factors there is one cell."""
+    """Yields every combination of levels. The last factor changes fastest. Without factors there is one cell."""
     levels = [factor.levels for factor in factors]
     combined = zip(*levels, strict=True) if mode == "paired" and levels else product(*levels)
     names = [factor.name for factor in factors]
@@ -148,7 +148,7 @@ MOST_IN_NAME = 160
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """One batch of a study, before it is made."""
+    """A batch of a study before it is created."""
 
     levels: Mapping[str, str]
     """by factor"""
@@ -158,21 +158,21 @@ class PlannedCell:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
-    """The cells of a run, before they are made."""
+    """The cells of a run before they are created."""
 
     name: str
     design: Mapping[str, Any]
-    """as stored in the file; empty: it is one batch, and has no row in `studies`"""
+    """as stored in the file; empty: a single batch, without a row in `studies`"""
     cells: Sequence[PlannedCell]
     folder: Path | None
     warnings: tuple[str, ...] = ()
-    """what it cannot answer, shown before it is run"""
+    """limits of what the study can answer, shown before it runs"""
     branch: NewBranch | None = None
-    """what its only cell continues from"""
+    """the branch that its only cell runs"""
 
     @property
     def config(self) -> FrozenConfig:
-        """Of its first cell, which holds the settings that all cells share."""
+        """The config of the first cell, which contains the settings that all cells share."""
         return self.cells[0].config
 
 
@@ -279,7 +279,7 @@ def _design_record(config: Config, design: Design, factors: Sequence[Factor]) ->
 
 
 def priced_study(config: Config, database: Path) -> dict[str, Any]:
-    """Like a batch's plan, with its cells and the requests and cost of each."""
+    """Returns a plan like that of a batch, with the requests and cost of each cell."""
     return priced_cells(plan_study(config, database))
 
 
@@ -299,7 +299,7 @@ def priced_cells(study: PlannedStudy) -> dict[str, Any]:
 
 
 def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:
-    """The calculation of the number of batches, in words."""
+    """Describes the calculation of the number of batches."""
     replicates = len({cell["replicate"] for cell in cells})
     levels = [len({cell["levels"][name] for cell in cells}) for name in cells[0]["levels"]]
     combined = len({tuple(cell["levels"].values()) for cell in cells})

@@ -1,4 +1,4 @@
-"""The report of a study as blocks: what it was and took, hypotheses first, then cells and effects by outcome."""
+"""The report of a study as blocks: overview, hypotheses, then cells and effects by outcome."""
 
 import json
 import math
@@ -75,7 +75,7 @@ class Shown(NamedTuple):
 
 
 def _shown(statistics: Mapping[str, Any]) -> tuple[list[Shown], list[Shown]]:
-    """What is confirmatory, and what is exploratory."""
+    """Returns the confirmatory and the exploratory effects."""
     outcomes, factors = statistics["outcomes"], statistics["factors"]
     stated = [(entry["outcome"], entry) for entry in statistics["hypotheses"]]
     others = [(name, entry) for name, outcome in outcomes.items() for entry in outcome["effects"]]
@@ -90,7 +90,7 @@ def _shown(statistics: Mapping[str, Any]) -> tuple[list[Shown], list[Shown]]:
 
 
 def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
-    """`statistics` are those of `study_statistics`."""
+    """Returns the blocks for the statistics from `study_statistics`."""
     if not statistics["outcomes"]:
         return [Words("No result yet: no batch of this study is complete.", "quiet")]
     stated, others = _shown(statistics)
@@ -111,7 +111,7 @@ IN_STEP = "The factors change together, so no effect can be attributed to one fa
 
 
 def _sentences(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Iterator[Block]:
-    """One for each hypothesis."""
+    """Yields a sentence for each hypothesis."""
     if trouble := statistics["hypotheses_trouble"]:
         yield Words(f"The hypotheses of this study cannot be read: {trouble}", "warning")
     for one in stated:
@@ -145,14 +145,14 @@ MISSING_BATCHES = {
 
 
 def _missing_batches(statistics: Mapping[str, Any]) -> str:
-    """Empty where every batch is complete."""
+    """Returns a sentence on planned batches that are not complete, or an empty text."""
     counts = statistics.get("missing_batches") or {}
     parts = [f"{words}: {counts[name]:,}" for name, words in MISSING_BATCHES.items() if counts.get(name)]
     return f"Planned batches {'; '.join(parts)}." if parts else ""
 
 
 def _exploratory(others: Sequence[Shown]) -> Iterator[Block]:
-    """The clearest first."""
+    """Yields a table of the exploratory effects, the clearest first."""
     if others:
         ranked = sorted(others, key=lambda one: 2.0 if one.entry["p_value"] is None else one.entry["p_value"])
         rows = [(f"{one.mark} {one.contrast}", f"{one.name} {one.outcome['unit']}".strip()) for one in ranked]
@@ -163,7 +163,7 @@ def _exploratory(others: Sequence[Shown]) -> Iterator[Block]:
 
 
 def _effects_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], effects: Sequence[Shown]) -> Block:
-    """What they count is in the title where it is the same for all."""
+    """Returns a table of effects. If n is the same for all, the title shows it."""
     counts = [one.counted for one in effects]
     alike = len(set(counts)) == 1
     cells = [
@@ -176,7 +176,7 @@ def _effects_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Cel
 
 
 def _notes(effects: Sequence[Shown]) -> Iterator[Words]:
-    """Each note once, with the effects that it is about, where no verdict says it."""
+    """Yields each note that is not part of a verdict once, with the effects that it is about."""
     by_note: dict[str, list[str]] = {}
     for one in effects:
         if (note := one.entry.get("note")) and note != one.entry.get("verdict"):
@@ -185,7 +185,7 @@ def _notes(effects: Sequence[Shown]) -> Iterator[Words]:
 
 
 def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    """Two outcomes side by side where they count the same."""
+    """Yields the tables of cells. Two outcomes with the same n share a table."""
     outcomes, factors = dict(statistics["outcomes"]), statistics["factors"]
     while outcomes:
         name = next(iter(outcomes))
@@ -217,7 +217,7 @@ def _counts(outcome: Entry) -> list[str]:
 
 
 def _forest(effects: Sequence[Shown]) -> Block:
-    """Marks as in the tables: a figure has little room for names."""
+    """Returns a figure of the effects, with the marks of the tables as labels."""
     rows = [
         (f"{one.mark} {one.contrast}", one.entry["difference"], ends_of(one.entry["difference_ci95"]))
         for one in effects
@@ -229,7 +229,7 @@ def _forest(effects: Sequence[Shown]) -> Block:
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
-    """Without the names of factors, where their levels say enough."""
+    """Returns the contrast without the names of factors whose levels are unambiguous."""
     levels = [level for names in factors.values() for level in set(names)]
     if len(levels) == len(set(levels)):
         for factor in sorted(factors, key=len, reverse=True):
@@ -242,7 +242,7 @@ def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
 
 
 def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = True) -> Report:
-    """Of a study's summary. Methods read the statistics of several cells."""
+    """Returns the report of a study. It is faster without methods, which read the statistics of several cells."""
     findings = tuple(study_blocks(summary["statistics"]))
     paragraphs: tuple[Block, ...] = ()
     if methods:
@@ -256,7 +256,7 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
 
 
 def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iterator[Block]:
-    """Describes the first cell, and what each level sets in others."""
+    """Describes the first cell, and the settings of each level in other cells."""
     study = find_study(connection, summary["study_id"])
     cells = cells_of(connection, study.id)
     first, sections = cells[0].batch, [StoredConfig(cell.batch["config"]).sections for cell in cells]
@@ -295,7 +295,7 @@ def _crossed(summary: Mapping[str, Any], levels: Mapping[str, str]) -> Iterator[
     )
     yield (
         "The cells of a replicate shared a seed and, as far as their settings allow, all random draws. This text describes the cell "
-        f"{', '.join(levels.values())}. The table at the end lists what the other levels set."
+        f"{', '.join(levels.values())}. The table at the end lists the settings of the other levels."
     )
 
 
@@ -312,12 +312,12 @@ BLOCKS = {
     "combinations": "Conversations of one entity were clustered by combination.",
     "replicates": "Replicates were the units where a measure has one value per batch, or where a level changes which participants or items are drawn.",
 }
-"""by what effects count"""
+"""by the units of effects"""
 JACKKNIFE = "entities (by the jackknife; Efron and Stein, 1981) or, of one entity, combinations"
 
 
 def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Planned and obtained numbers of each cell, and blocks that a cell lacks."""
+    """Yields sentences on incomplete cells and on excluded blocks."""
     counts: dict[str, Counter[str]] = {}
     for cell in summary["cells"]:
         counts.setdefault(", ".join(cell["levels"].values()), Counter()).update(cell["units"])
@@ -338,7 +338,7 @@ def _exclusions(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _population(sections: Mapping[str, Any]) -> str:
-    """Whom and what the study drew on, in a few words."""
+    """Returns the names of the participants and items in brackets."""
     parts = [
         f"{name} {listing(one['name'] for one in sections[name])}"
         for name in ("agents", "entities")
@@ -352,7 +352,7 @@ def _population(sections: Mapping[str, Any]) -> str:
 
 
 def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
-    """Each hypothesis with its estimand, its effect on the outcome's own scale, and its verdict."""
+    """Yields each hypothesis with its estimand, its effect on the scale of the outcome, and its verdict."""
     stated, others = _shown(statistics)
     for one in stated:
         entry, unit = one.entry, one.outcome["unit"]
@@ -383,7 +383,7 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
 
 
 def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float, float]]) -> Iterator[str]:
-    """Only what was used."""
+    """Yields sentences on the estimators that were used."""
     effects = [one.entry for family in _shown(statistics) for one in family]
     units = {one for entry in effects if entry["units"] for one in str(entry["units"]).split(" and ")}
     if not units:

@@ -1,6 +1,6 @@
 """The statistics of a study of several batches, from its file alone: the JSON summary, means of cells, effects of factors.
 
-The hypotheses that the design states are confirmatory, with Holm's correction over all of them. All other effects are
+The hypotheses of the design are confirmatory, with Holm's correction over all of them. All other effects are
 exploratory and form one family over all outcomes."""
 
 import json
@@ -53,7 +53,7 @@ FOUND, NOT_FOUND, OPPOSITE = "supported", "not supported", "not supported: oppos
 
 
 def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -> dict[str, Any]:
-    """From a row of `study`; works also while the study runs."""
+    """Returns the statistics of a row of `study`, which may still be running."""
     try:
         design = json.loads(study["design"])
     except (TypeError, ValueError, RecursionError):
@@ -70,7 +70,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
 
 
 def _missing_batches(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> dict[str, int]:
-    """Planned batches that are not complete, by reason. Batches that are not in the file were deleted, or never exported."""
+    """Counts incomplete planned batches by reason. Batches that are not in the file were deleted or never exported."""
     states = Counter(cell.batch["status"] for cell in stored_cells(connection, study_id))
     planned, failures = design.get("batches"), states[BatchStatus.PARTIAL] + states[BatchStatus.FAILED]
     return {
@@ -132,7 +132,7 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
 
 
 def _stated(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> tuple[list[Hypothesis], str | None]:
-    """They were checked before the first request; in a changed file they may be invalid."""
+    """Returns the hypotheses, or an error if they are invalid, which is only possible in a changed file."""
     if not outcomes:
         return [], None
     try:
@@ -147,7 +147,7 @@ def _shown(outcome: Outcome, factors: Factors) -> bool:
 
 
 def tested(factors: Factors, tables: Mapping[str, OutcomeTable], stated: Sequence[Hypothesis]) -> list[dict[str, Any]]:
-    """Confirmatory effects. Holm's correction covers all stated hypotheses, including those that cannot be tested."""
+    """Returns the confirmatory effects. Holm's correction covers all hypotheses, including untestable ones."""
     pairs: list[tuple[Hypothesis, Effect | None]] = []
     for item in stated:
         table = tables[item.outcome.name]
@@ -181,7 +181,7 @@ def _verdict(hypothesis: Hypothesis, seen: Effect | None, p_value: float | None)
 def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]) -> dict[str, Any]:
     outcome = table.outcome
     confirmatory: list[dict[Cell, float]] = []
-    """weights of the stated contrasts, in either direction"""
+    """weights of the stated contrasts, in both directions"""
     for item in stated:
         if item.outcome.name == outcome.name and (weighing := weigh(item.contrast, factors, table.cells)):
             confirmatory += [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
@@ -206,7 +206,7 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
 
 
 def _corrected(outcomes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """With Holm's correction over the exploratory effects on all outcomes."""
+    """Adds Holm's correction over the exploratory effects on all outcomes."""
     effects = [entry for outcome in outcomes.values() for entry in outcome["effects"]]
     for entry, p_value in zip(effects, corrected([entry["p_value"] for entry in effects]), strict=True):
         entry["p_value_holm"] = p_value
@@ -305,7 +305,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
 
 
 def _served(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The models that the providers report to have served, over all cells."""
+    """Returns the served models that providers reported, over all cells."""
     served: Counter[tuple[str, str]] = Counter()
     for cell in cells:
         served.update({(row["model"], row["served"]): row["replies"] for row in cell["served_models"]})
@@ -313,7 +313,7 @@ def _served(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def status_of(path: Path, batches: Sequence[sqlite3.Row]) -> tuple[BatchStatus, str | None]:
-    """Of a study: the most serious status of its cells, or how many of them are complete."""
+    """Returns the status of a study, which is the most serious one of its cells, and the reason."""
     with reading(path) as connection:
         states = [
             (BatchStatus(status_now(path, batch, progress_of(connection, batch["number"]))), batch["reason"])

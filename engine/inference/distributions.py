@@ -1,6 +1,6 @@
 """Tails and quantiles of the distributions that intervals and tests need, in plain Python.
 
-scipy has them all, but loading it takes longer than a small study; the tests compare these with it.
+scipy has them all, but loading it takes longer than a small study. The tests compare these functions with scipy.
 """
 
 import math
@@ -18,12 +18,12 @@ def normal_quantile(share: float) -> float:
 
 
 def normal_tail(z: float) -> float:
-    """The chance of more than `z`."""
+    """Returns the probability of a value above `z`."""
     return math.erfc(z / math.sqrt(2)) / 2
 
 
 def student_tail(freedom: float, t: float) -> float:
-    """The chance of more than `t` in Student's distribution."""
+    """Returns the probability of a value above `t` in Student's distribution."""
     if t < 0:
         return 1 - student_tail(freedom, -t)
     total = freedom + t * t
@@ -36,7 +36,7 @@ def student_quantile(freedom: float, share: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _student_beyond(freedom: float, tail: float) -> float:
-    """Where so much of the tail is left: Newton's steps from below. The tail is convex, so none goes too far."""
+    """Returns the point with this upper tail, by Newton's method from below, which never overshoots on a convex tail."""
     z = -normal_quantile(tail)
     t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     if student_tail(freedom, t) < tail:
@@ -54,7 +54,7 @@ def _student_density(freedom: float, t: float) -> float:
 
 
 def chi_squared_tail(freedom: int, value: float) -> float:
-    """The chance of more than `value`: a finite sum, since the degrees of freedom are a whole number."""
+    """Returns the probability of a value above `value`, as a finite sum, since the degrees of freedom are whole."""
     if value <= 0:
         return 1.0
     half = value / 2
@@ -65,12 +65,12 @@ def chi_squared_tail(freedom: int, value: float) -> float:
 
 @lru_cache(maxsize=4096)
 def fewest_expected(events: float, chance: float) -> float:
-    """The smallest mean of a Poisson count that comes to so many events or more with this chance."""
+    """Returns the smallest Poisson mean for which at least `events` events have this probability."""
     return root(lambda mean: _gamma_share(events, mean) - chance, 0.0, events)
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The zero of a rising function, by false position (the Illinois method)."""
+    """Returns the zero of an increasing function, by false position (the Illinois method)."""
     at_low, at_high = function(low), function(high)
     side = 0
     for _ in range(_MOST_STEPS):
@@ -88,7 +88,7 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _gamma_share(shape: float, x: float) -> float:
-    """The regularised lower incomplete gamma function, by its series: for x up to about the shape."""
+    """Returns the regularised lower incomplete gamma function, by its series, for x up to about the shape."""
     if x <= 0:
         return 0.0
     term, total, step = 1.0, 1.0, shape
@@ -100,7 +100,7 @@ def _gamma_share(shape: float, x: float) -> float:
 
 
 def _beta_share(a: float, b: float, x: float, rest: float) -> float:
-    """The regularised incomplete beta function at `x`; `rest` is 1 - x, which the caller computes more exactly."""
+    """Returns the regularised incomplete beta function at `x`; `rest` is 1 - x, computed more exactly by the caller."""
     if x <= 0 or rest <= 0:
         return 0.0 if x <= 0 else 1.0
     scale = math.exp(_log_gamma_step(a, b) - math.lgamma(b) + a * math.log(x) + b * math.log(rest))
@@ -110,7 +110,7 @@ def _beta_share(a: float, b: float, x: float, rest: float) -> float:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Its continued fraction, by Lentz's method; fast where x < (a + 1) / (a + b + 2)."""
+    """Returns the continued fraction of the beta function, by Lentz's method; fast if x < (a + 1) / (a + b + 2)."""
     upper, lower = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))
     value = lower
     for step in range(1, _MOST_STEPS):
@@ -128,7 +128,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 
 def _log_gamma_step(value: float, step: float) -> float:
-    """lgamma(value + step) - lgamma(value): by Stirling's series where both are large and would cancel."""
+    """Returns lgamma(value + step) - lgamma(value), by Stirling's series for large values, which would cancel."""
     if value < 1000:
         return math.lgamma(value + step) - math.lgamma(value)
     after = value + step

@@ -1,9 +1,8 @@
-"""What a design asks: factors, contrasts between cells as text and as weights of cells, and hypotheses.
+"""Factors of a design, contrasts between cells as text and as weights of cells, and hypotheses.
 
-`firmness: firm - plain` is a main effect, averaged over the cells of the other factors. `… | mode = retained` restricts it to
-one level. `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. The text is
-parsed with the names that the design knows. A name that contains one of these signs is written in quotes. Hypotheses are
-checked before the first request is sent."""
+`firmness: firm - plain` is a main effect, averaged over the cells of the other factors. `… | mode = retained` restricts
+it to one level. `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. Names
+that contain one of these signs are written in quotes. Hypotheses are checked before the first request is sent."""
 
 import re
 import unicodedata
@@ -29,7 +28,7 @@ DRAWING = frozenset(
         *("entities", "entity_ids", "entity_file", "agents", "agent_ids"),
     }
 )
-"""keys that set who meets whom over what, and how often, with all that begin with `num_`"""
+"""keys that set the pairings, their number and their contents, in addition to all keys that start with `num_`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Factors:
 
     @classmethod
     def of(cls, design: Mapping[str, Any]) -> "Factors":
-        """From the design's JSON, which may come from an untrusted file."""
+        """Reads the factors from the design's JSON, which may come from an untrusted file."""
         try:
             factors = tuple(map(_factor, design.get("factors", ())))
         except (AttributeError, KeyError, TypeError):
@@ -138,7 +137,7 @@ class Weighing:
 
 
 def parse_contrast(text: str, factors: Factors) -> ContrastSpec:
-    """Raises a UsageError that lists the known names."""
+    """Parses a contrast. Raises a UsageError that lists the known names."""
     plain = _plain(text)
     differences, place = _read_several(plain, 0, TIMES, [_difference_pattern(factor) for factor in factors.factors])
     held: list[tuple[str, ...]] = []
@@ -161,7 +160,7 @@ Patterns = Sequence[tuple[str, re.Pattern[str]]]
 
 
 def _read_several(text: str, place: int, between: re.Pattern[str], patterns: Patterns) -> tuple[list[Any], int]:
-    """The items from `place` on, each with the name of its factor, and where the last one ends."""
+    """Returns the items from `place` on, each with the name of its factor, and the end of the last one."""
     items: list[tuple[str, ...]] = []
     end = place
     while found := next(((name, match) for name, one in patterns if (match := one.match(text, place))), None):
@@ -185,7 +184,7 @@ def _held_pattern(factor: Factor) -> tuple[str, re.Pattern[str]]:
 
 
 def _choice(names: Sequence[str]) -> str:
-    """One of these names, with or without quotes; the longest first."""
+    """Returns a pattern for one of these names, with or without quotes, the longest first."""
     plain = sorted({_plain(name) for name in names}, key=len, reverse=True)
     return "|".join(f"[\"'“]{re.escape(name)}[\"'”]|{re.escape(name)}" for name in plain)
 
@@ -234,7 +233,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """A suggestion, also if only the case differs or the section is left out."""
+    """Returns a suggestion, or an empty text. Ignores case and a missing section."""
     folded = {name_known.casefold(): name_known for name_known in known}
     folded |= {name_known.casefold().rpartition(".")[2]: name_known for name_known in reversed(known)}
     near = get_close_matches(name.casefold()[:200], folded, n=1, cutoff=0.5)
@@ -245,7 +244,7 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def weigh(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> Weighing | None:
-    """The average over the levels of all other factors that have every cell it needs; `None` without such levels."""
+    """Returns the average over the levels of other factors that have all cells of the contrast; None without any."""
     held = [(factors.place(name), level) for name, level in spec.within]
     allowed = [cell for cell in cells if all(cell[place] == level for place, level in held)]
     groups = _in_step(spec, factors, allowed) if factors.mode == "paired" else _crossed(spec, factors, allowed)
@@ -276,7 +275,7 @@ def _crossed(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> lis
 
 
 def _in_step(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
-    """Pairs with the one level against pairs with the other, regardless of their other levels."""
+    """Compares pairs with one level and pairs with the other level, regardless of their other levels."""
     if len(spec.differences) > 1:
         return []
     (term,) = spec.differences
@@ -288,7 +287,8 @@ def _in_step(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> lis
 
 
 def exploratory(factors: Factors, cells: Sequence[Cell]) -> list[Weighing]:
-    """Each level against the first of its factor, and each interaction of two factors. With paired lists, each pair against the first."""
+    """Returns contrasts of each level with the first of its factor, and interactions of two factors. With paired lists,
+    returns contrasts of each pair with the first."""
     if factors.mode == "paired":
         redraws = any(factor.redraws for factor in factors.factors)
         return [
@@ -328,7 +328,7 @@ class Hypothesis:
 
 
 def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Hypothesis]:
-    """Raises a UsageError at its place in the config if a hypothesis is invalid."""
+    """Reads the hypotheses. Raises a UsageError with the config key if one is invalid."""
     factors = Factors.of(design)
     parsed: list[Hypothesis] = []
     for position, item in enumerate(design.get("hypotheses") or ()):
@@ -372,7 +372,7 @@ def check_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> 
     warnings = []
     for hypothesis in read_hypotheses(design, outcomes):
         weighing = weigh(hypothesis.contrast, factors, factors.cells)
-        assert weighing is not None  # or it would not have been read
+        assert weighing is not None  # checked by `read_hypotheses`
         reason = "" if hypothesis.outcome.per_talk else f"{hypothesis.outcome.name} is one number per batch"
         reason = reason or ("a level changes who or what is drawn" if weighing.redraws else "")
         if reason and replicates < FEWEST_REPLICATES:

@@ -27,7 +27,7 @@ def in_percent(interval: Interval | None) -> Interval | None:
 
 
 def scaled(interval: Interval | None, scale: float = 1.0) -> list[float] | None:
-    """In the form that JSON has."""
+    """Converts an interval to JSON, multiplied by `scale`."""
     return interval and [scale * end for end in interval]
 
 
@@ -89,13 +89,13 @@ class Rate:
         return low + (high - low) * min(ends[0], nearer[0]), low + (high - low) * max(ends[1], nearer[1])
 
     def _end_of_few(self, share: float, level: float) -> float:
-        """With one to three events Wilson's nearer end is too far from zero. Poisson's is used there (Brown, Cai, DasGupta)."""
+        """Returns Poisson's end for one to three events, since Wilson's is too far from zero (Brown, Cai, DasGupta)."""
         events = share * self.effective
         return fewest_expected(events, 1 - level) / self.effective if _CLOSE < events <= FEW_EVENTS else 1.0
 
 
 def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: float = 0.0) -> list[Rate | None]:
-    """By group, None for an empty group.
+    """Returns the rate of each group, None for an empty group.
 
     Groups of fewer than `few` clusters cannot estimate their own spread. They use that of independent clusters, with the
     correlation of values within clusters (`likeness`, from 0 to 1) of all groups together.
@@ -163,7 +163,7 @@ Total = tuple[float, int]
 
 
 def jackknife_variance(without: Iterable[float]) -> float:
-    """From the estimates without each unit, or how often each estimate occurs. Sums are exact, so equal estimates are grouped."""
+    """Returns the jackknife's variance from the estimates without each unit."""
     counts = Counter(without)
     number = counts.total()
     middle = math.fsum(counts.elements()) / number

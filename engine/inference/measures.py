@@ -91,16 +91,16 @@ class PlannedRivals(NamedTuple):
     alike: str
     """both are in one conversation (`correlation`), have the same problem (`matched`), or never meet (empty)"""
     tests: int = 1
-    """of the family that the report corrects, of which this is one"""
+    """number of tests that the report corrects together"""
     games: int = 0
-    """that link their conversations; 0: none are linked"""
+    """number of games that link their conversations; 0: conversations are not linked"""
     scenarios: int = 0
-    """that repeat, among the conversations with a value of either"""
+    """number of repeated scenarios, among the conversations with a value of either"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBatch:
-    """The units that a batch of a config will count, before it is run."""
+    """The units that a batch will count, before it is run."""
 
     counted: str
     """the name of the units, in the plural"""
@@ -112,13 +112,13 @@ class PlannedBatch:
     linked: bool = False
     """the conversations of a game are linked"""
     scenarios: int = 0
-    """that repeat"""
+    """number of repeated scenarios"""
     entities: int = 0
-    """that the batch's own intervals count instead of conversations"""
+    """number of entities, if the intervals of the batch count them instead of conversations"""
 
 
 def number(value: Any) -> float | None:
-    """A number from the file, or None; an untrusted file may hold something else."""
+    """Returns a number from the file, or None for other values of an untrusted file."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 

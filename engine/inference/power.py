@@ -31,12 +31,12 @@ class World:
     scenario: float = 0.0
     entity: float = 0.0
     reaction: float = 0.0
-    """how differently entities react to a condition: the part of `entity` that remains in a paired comparison"""
+    """how differently entities react to a condition, as the part of `entity` that remains in a paired comparison"""
     between: float = 0.0
     talk: float | None = None
-    """the variance of a conversation's value ÷ that of one value, as seen; None: computed from the correlation"""
+    """observed variance of a conversation's value ÷ that of one value; None: computed from the correlation"""
     each: float = 0.0
-    """values per conversation in the data in which it was seen"""
+    """values per conversation in the observed data"""
 
 
 WANTED = 0.8
@@ -54,13 +54,13 @@ class Layout:
     each: float = 1.0
     """values per conversation"""
     games: float = 0
-    """that link their conversations; 0: none are linked"""
+    """number of games that link their conversations; 0: conversations are not linked"""
     scenarios: int = 0
-    """that repeat; 0: none repeats"""
+    """number of repeated scenarios; 0: scenarios are not repeated"""
     entities: int = 0
-    """counted instead of conversations; 0: conversations are counted"""
+    """number of entities, if they are counted instead of conversations"""
     replicates: int = 0
-    """counted instead of conversations, as many batches; 0: conversations are counted"""
+    """number of batches, if they are counted instead of conversations"""
     called: str = "conversations"
     """the name of the units"""
 
@@ -78,7 +78,7 @@ class Layout:
 
     @property
     def noise_factor(self) -> float:
-        """The jackknife's variance of everything except the entities' own part ÷ the true one."""
+        """The jackknife's variance without the part of entities ÷ the true variance."""
         if not self.entities:
             return 1.0
         size, others = self.each, self.entities - self.each
@@ -90,7 +90,7 @@ class Layout:
 
     @property
     def too_few(self) -> str:
-        """Why there will be no verdict; empty if there will be one."""
+        """The reason why there will be no verdict, or an empty text."""
         fewest = FEWEST_REPLICATES if self.replicates else FEWEST_TESTED if self.counted else 2
         if self.clusters < fewest:
             return f"no verdict: {self.clusters:,.0f} of at least {fewest} {self.units}"
@@ -112,14 +112,14 @@ class Comparison(Quantity):
     alike: str = ""
     """which correlation of a world holds between arms: `matched`, `correlation`, or none if arms are drawn separately"""
     tests: int = 1
-    """of the family that the report corrects; planned with Holm's first step, which is Bonferroni's"""
+    """number of tests that the report corrects together; planned with Holm's first step, which is Bonferroni's"""
     direction: Direction = "two-sided"
     stated: bool = False
     """stated as a hypothesis"""
 
     @property
     def rise(self) -> float:
-        """How much of a shift in all its first arms the contrast shows."""
+        """The change of the contrast for a shift of 1 in all its first arms."""
         return sum(weight for weight in self.weights if weight > 0)
 
 
@@ -134,14 +134,14 @@ def value_variance(world: World, shift: float = 0.0) -> float:
 
 
 def talk_variance(world: World, each: float, shift: float = 0.0) -> float:
-    """Of the mean of the values of a conversation."""
+    """Returns the variance of the mean of the values of a conversation."""
     seen = world.talk if world.each == each else None
     factor = (1 + (each - 1) * world.correlation) / each if seen is None else seen
     return max(0.0, factor) * value_variance(world, shift)
 
 
 def noise_variance(world: World, layout: Layout, shift: float = 0.0) -> float:
-    """Of a mean, without the entities' own part of it."""
+    """Returns the variance of a mean without the part of entities."""
     of_talk = talk_variance(world, layout.each, shift)
     if layout.entities:
         of_talk = max(0.0, of_talk - world.entity * value_variance(world, shift) / layout.each)
@@ -154,13 +154,13 @@ def noise_variance(world: World, layout: Layout, shift: float = 0.0) -> float:
 
 
 def mean_variance(world: World, layout: Layout) -> float:
-    """As the report estimates it."""
+    """Returns the variance of a mean as the report estimates it."""
     own = world.entity * value_variance(world) / layout.entities if layout.entities else 0.0
     return layout.noise_factor * noise_variance(world, layout) + own
 
 
 def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float | None:
-    """Of the interval at 95 %; None if there will be none. For values that are not shares, in the middle of the scale."""
+    """Returns half the width of the 95 % interval (for values that are not shares, in the middle of the scale), or None."""
     freedom = layout.clusters - 1
     if freedom < 1 or math.isinf(layout.noise_factor):
         return None
@@ -177,7 +177,7 @@ def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float |
 
 
 def power(world: World, comparison: Comparison, difference: float) -> float:
-    """The probability to detect the difference."""
+    """Returns the probability of detecting the difference."""
     layout = comparison.layout
     arms = 1 if comparison.alike or layout.entities else len(comparison.weights)
     freedom = (layout.clusters - 1) * (1 if layout.replicates else arms)
@@ -191,8 +191,8 @@ def power(world: World, comparison: Comparison, difference: float) -> float:
 
 
 def contrast_variance(world: World, comparison: Comparison, difference: float) -> tuple[float, float]:
-    """The variance from conversations, and from how differently entities react. The first arms are shifted by the difference,
-    the others are not. The weights of both are the same in all."""
+    """Returns the variance from conversations, and the variance from reactions of entities. Only the first arms are shifted
+    by the difference. Positive and negative weights have the same total size."""
     shift, layout = _shift(world, comparison, difference), comparison.layout
     squares = sum(weight**2 for weight in comparison.weights)
     reaction = squares * world.reaction * value_variance(world) / layout.entities if layout.entities else 0.0
@@ -208,7 +208,7 @@ def contrast_variance(world: World, comparison: Comparison, difference: float) -
 
 
 def _at_most_alike(world: World, shift: float) -> float:
-    """Shares that differ cannot correlate perfectly: the largest possible correlation of two such shares."""
+    """Returns the largest possible correlation of two shares, which is below 1 if the shares differ."""
     if world.rate is None:
         return 1.0
     low, high = sorted(min(1 - _EDGE, max(_EDGE, rate)) for rate in (world.rate, world.rate + shift))
@@ -216,7 +216,7 @@ def _at_most_alike(world: World, shift: float) -> float:
 
 
 def _shift(world: World, comparison: Comparison, difference: float) -> float:
-    """The shift of the first arms: in the stated direction, else towards one half, where a share varies most."""
+    """Returns the shift of the first arms, in the stated direction or else towards 0.5, where a share varies most."""
     up = comparison.direction == "greater" or (comparison.direction == "two-sided" and (world.rate or 0.0) <= 0.5)
     return (difference if up else -difference) / comparison.rise
 
@@ -230,7 +230,7 @@ def most_possible(world: World, comparison: Comparison) -> float:
 
 
 def beyond(away: float, limit: float, freedom: float) -> float:
-    """The probability that Student's noncentral t exceeds the limit, averaged over the possible estimates of the spread."""
+    """Returns the probability that Student's noncentral t exceeds the limit, averaged over estimates of the spread."""
     if math.isinf(away):
         return normal_tail(limit - away)
     width = 6 / math.sqrt(2 * freedom)
@@ -245,7 +245,7 @@ def beyond(away: float, limit: float, freedom: float) -> float:
 
 
 def smallest(world: World, comparison: Comparison) -> float | None:
-    """The smallest difference that is detected with the wanted power; None if even the largest possible one is not."""
+    """Returns the smallest difference detected with the wanted power; None if even the largest possible one is not."""
     most = most_possible(world, comparison) * (1 - _EDGE)
     if power(world, comparison, most) < WANTED:
         return None

@@ -46,7 +46,7 @@ def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
 
 
 def ranks(values: Sequence[float]) -> Any:
-    """From 1; equal values share their mean rank."""
+    """Returns the ranks, starting at 1. Equal values share their mean rank."""
     _, places, times = numpy.unique(numpy.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     last = numpy.cumsum(times)
     return (last - (times - 1) / 2)[places]
@@ -60,8 +60,8 @@ QUARTERS = 4
 
 
 def over_the_run(values: Any, bounds: tuple[float, float], scale: float = 1.0) -> dict[str, Any] | None:
-    """Independent values in the order of the plan, which requests follow: their means by quarters, and the correlation with their
-    position. A simple check for a model that changes during the run; None if there are too few."""
+    """Returns the means of independent values by quarters of the planned order, and the correlation with their position, or
+    None for too few values. This is a simple check for models that change during the run."""
     number = len(values)
     if number < FEWEST_FOR_DRIFT:
         return None
@@ -95,7 +95,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def corrected(p_values: Sequence[float | None]) -> list[float | None]:
-    """`holm` over the tests that were made; None for the others."""
+    """Applies `holm` to the p-values that are not None."""
     adjusted = iter(holm([value for value in p_values if value is not None]))
     return [None if value is None else next(adjusted) for value in p_values]
 
@@ -103,7 +103,7 @@ def corrected(p_values: Sequence[float | None]) -> list[float | None]:
 def pairwise(
     ids: Sequence[str], samples: Sequence[T], compare: Callable[[T, T], dict[str, Any] | None], measure: str
 ) -> list[dict[str, Any]]:
-    """Every two batches that can be compared, with Holm's correction over all comparisons."""
+    """Compares every two batches where possible, with Holm's correction over all comparisons."""
     pairs = [
         ([ids[first], ids[second]], result)
         for first, second in combinations(range(len(ids)), 2)
@@ -117,7 +117,7 @@ def pairwise(
 
 
 def withhold_reversible(rows: Sequence[dict[str, Any]]) -> None:
-    """Removes the p-values from differences that unclear replies could reverse. Takes a family as `BoundedContrast` gives it."""
+    """Removes the p-values from differences, as given by `BoundedContrast`, that unclear replies could reverse."""
     for row, bounded in zip(rows, corrected([row.pop("p_value_bounded") for row in rows]), strict=True):
         if bounded is not None and row["p_value_holm"] <= SIGNIFICANT < bounded:
             verdict = reversible_in_words(row["difference_bounds"])

@@ -18,6 +18,6 @@ def words_in(text: str) -> int:
 
 
 def words_in_each(texts: Sequence[bytes]) -> Array:
-    """`words_in` for many texts in UTF-8."""
+    """Returns `words_in` of many texts in UTF-8."""
     counts = (words_in(text.decode(errors="replace")) for text in texts)
     return numpy.fromiter(counts, dtype=int, count=len(texts))

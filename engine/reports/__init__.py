@@ -1,1 +1,1 @@
-"""Pieces of reports that have no medium: blocks, figures, comparisons over seeds."""
+"""The parts of reports, independent of the medium: blocks, figures and comparisons over seeds."""

@@ -1,11 +1,11 @@
-"""What a report is made of: plain data that the terminal, the app, an HTML page and Markdown each draw in their own way.
+"""The blocks of a report: plain data that the terminal, the app, HTML pages and Markdown each render in their own way.
 
-A kind of study makes one list of blocks from its statistics, so whatever one of the four shows, all show. How numbers are
-written, and which colour and glyph each participant has, is decided here too. Blocks cross to other processes as JSON.
+A kind of study makes one list of blocks from its statistics, so all four media show the same content. This module also
+formats numbers, and assigns a colour and a glyph to each participant. Blocks are sent to other processes as JSON.
 
-Colours are Okabe and Ito's, which people who confuse red and green tell apart; seven colours and ten glyphs make seventy
-marks. Sentences about methods are read from the frozen config as the file keeps it: it may be of an older version or of
-somebody else, so what is not there is not said.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish. Seven colours and ten glyphs give
+seventy marks. Methods sentences are made from the stored config. It may come from an older version or be untrusted, so
+missing keys are skipped.
 """
 
 import json
@@ -25,9 +25,9 @@ def number(value: float | None, digits: int = 1, unit: str = "", *, signed: bool
 
 
 def digits_of(bounds: Sequence[float] | None, otherwise: int = 1) -> int:
-    """The decimals of a number and of its interval: two significant digits of the interval's width.
+    """Returns the decimals of a number and its interval: two significant digits of the interval's width.
 
-    `otherwise` is for numbers without an interval, or with one of no width.
+    Returns `otherwise` for a number without an interval, or with an interval of zero width.
     """
     width = bounds[1] - bounds[0] if bounds else 0.0
     if not 1e-9 < width < math.inf:
@@ -47,23 +47,25 @@ def p_value(value: float | None) -> str:
 
 
 def tested(value: float, corrected: float | None) -> str:
-    """Of a text: p = 0.012 (0.036 with Holm's correction)."""
+    """Formats a p-value for running text, such as: p = 0.012 (0.036 with Holm's correction)."""
     text = f"p {'' if value < 0.001 else '= '}{p_value(value)}"
     return text if p_value(corrected) == p_value(value) else f"{text} ({p_value(corrected)} with Holm's correction)"
 
 
 def format_outcome(outcome: Mapping[str, Any]) -> str:
-    """What a side of a secret game came to."""
+    """Describes the outcome of one side of a secret game."""
     where = f"in message {outcome['turn']} ({outcome['detector']})"
     if outcome["revealed"]:
         return f"revealed {where}"
     return (
-        f"may have revealed {where}, which is an ordinary word as well" if outcome["uncertain"] else "kept the secret"
+        f"may have revealed {where}, but the secret is also a common word"
+        if outcome["uncertain"]
+        else "kept the secret"
     )
 
 
 def units_in_words(units: str) -> str:
-    """What clusters and blocks are called where people read it."""
+    """Returns the displayed name of clusters and blocks."""
     return units.replace("talks", "conversations")
 
 
@@ -76,8 +78,8 @@ def money(amount: float | None) -> str:
 
 
 def requests(total: int, bought: int, cached: int, failed: int = 0, **more: int) -> str:
-    """500 requests: 480 new, 20 from cache; 3 billed again. New, cached and failed requests add up to the total; the rest are
-    attempts that were paid for beyond one for each new reply."""
+    """Formats counts as "500 requests: 480 new, 20 from cache; 3 billed again". New, cached and failed requests add up to
+    the total. Other counts are billed attempts beyond one for each new reply."""
     new = total - cached - failed
     parts = f"{new:,} new, {cached:,} from cache" + (f", {failed:,} failed" if failed else "")
     rest = {"unused attempts billed" if failed else "billed again": bought - new, **more}
@@ -86,7 +88,7 @@ def requests(total: int, bought: int, cached: int, failed: int = 0, **more: int)
 
 
 def span(seconds: float) -> str:
-    """A length of time in two words at most: 850 ms, 12.3 s, 4 min 05 s, 2 h 10 min, 3 d 4 h."""
+    """Formats a duration with at most two units: 850 ms, 12.3 s, 4 min 05 s, 2 h 10 min, 3 d 4 h."""
     if seconds < 0.01:
         return f"{seconds * 1000:.1f} ms"
     if seconds < 1:
@@ -101,7 +103,7 @@ def span(seconds: float) -> str:
 
 
 def in_flight(mean: float | None) -> str:
-    """How many calls were at a provider at once, on average; nothing where calls took next to no time."""
+    """Formats the mean number of requests in flight; empty if it is below 1."""
     return f", mean {mean:,.1f} in flight" if mean is not None and mean >= 1 else ""
 
 
@@ -117,15 +119,15 @@ INKS: tuple[Colour, ...] = (
     (204, 121, 167),  # purple
     (213, 94, 0),  # vermilion
     (86, 180, 233),  # sky
-    (150, 130, 40),  # olive, in the place of yellow, which a white page swallows
+    (150, 130, 40),  # olive instead of yellow, which is hard to see on white
 )
 GLYPHS = "●■▲◆▼○□△◇▽"
 CONTRAST = 4.5
-"""of text on its ground, as WCAG asks for"""
+"""least contrast of text with its background, as required by WCAG"""
 
 
 def places_of(names: Iterable[str]) -> dict[str, int]:
-    """By name, as statistics have them: who is best, or speaks first, changes nothing."""
+    """Numbers the names in alphabetical order, so that a mark does not depend on results or speaking order."""
     return {name: place for place, name in enumerate(sorted(set(names)))}
 
 
@@ -138,7 +140,7 @@ def ink_of(place: int, ground: Colour) -> Colour:
 
 
 def readable(ink: Colour, ground: Colour, contrast: float = CONTRAST) -> Colour:
-    """The ink itself where it stands out from its ground, else as much lighter or darker as it needs."""
+    """Returns the colour, lightened or darkened until its contrast with the background is sufficient."""
     target = 255 if luminance(ground) < 0.18 else 0
     for part in range(21):
         mixed = _mixed(ink, target, part / 20)
@@ -170,8 +172,8 @@ def as_hex(colour: Colour) -> str:
 
 Interval = tuple[float, float]
 Level = Literal["plain", "strong", "finding", "quiet", "simulated", "warning", "quoted", "tree", "section"]
-"""finding: a main result; quoted: foreign text with its own line breaks; tree: never wrapped; section: the name of the section that
-begins here, which is not shown"""
+"""finding: a main result; quoted: text with its own line breaks; tree: never wrapped; section: starts a section with this
+name, not displayed"""
 
 # -- cells ---------------------------------------------------------------------------------------------------
 
@@ -185,23 +187,23 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval at 95 %, whose width rules the digits of all three."""
+    """A number with its 95 % interval. The width of the interval determines the decimals."""
 
     value: float | None
     interval: Interval | None = None
     digits: int = 1
-    """without an interval"""
+    """decimals of a number without an interval"""
     unit: str = ""
     signed: bool = False
 
     @property
     def value_text(self) -> str:
-        """Without the interval."""
+        """The value without its interval."""
         return number(self.value, digits_of(self.interval, self.digits), self.unit, signed=self.signed)
 
 
 def ends_of(bounds: Sequence[float] | None, scale: float = 1.0) -> Interval | None:
-    """An interval as JSON has it."""
+    """Converts an interval from JSON, multiplied by `scale`."""
     return (scale * bounds[0], scale * bounds[1]) if bounds else None
 
 
@@ -212,14 +214,14 @@ class PValue:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Somebody who takes part, with the colour and the glyph of their place among all (`marks`)."""
+    """A participant. The place determines the colour and the glyph."""
 
     name: str
     place: int
 
 
 Cell = str | int | Number | Estimate | PValue | Named
-"""words, a count, or a number that knows its digits; a number that is None is not known"""
+"""text, a count, or a number with its format; a value of None is unknown"""
 
 
 def text_of(cell: Cell) -> str:
@@ -249,17 +251,17 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A figure that stands for much of the study, with a few words on it."""
+    """A main number of the study, with a short note."""
 
     name: str
     figure: Cell
     words: str = ""
     short: str = ""
-    """its name in a word or two, for a line of a list"""
+    """a name of one or two words, for lists of batches"""
 
     @property
     def brief(self) -> str:
-        """Without the interval."""
+        """The short name and the value, without the interval."""
         value = self.figure.value_text if isinstance(self.figure, Estimate) else text_of(self.figure)
         name = self.short or self.name
         return f"{value} {name}" if value.endswith("%") else f"{name} {value}"
@@ -273,24 +275,24 @@ class Headline:
 class Table:
     title: str
     columns: tuple[str, ...]
-    """all empty: rows are facts, each with its name first"""
+    """all empty: each row is a fact that starts with its name"""
     rows: tuple[tuple[Cell, ...], ...]
     left: int = 1
-    """so many columns are words, the rest numbers"""
+    """number of text columns; the other columns are numbers"""
     first: int = 40
-    """so many rows are enough where there is little room; the others are counted"""
+    """number of rows that a short version shows; the others are counted"""
 
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Shares in percent, rows against columns; None where nothing is known. The scale is the same for all: 0 to 100."""
+    """A heat map of percentages on a scale from 0 to 100. None: unknown."""
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     places: tuple[int, ...] = ()
-    """of rows and columns, where both are names of those who take part"""
+    """of rows and columns, if both are names of participants"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,20 +301,20 @@ class Series:
     ys: tuple[float | None, ...]
     xs: tuple[float, ...] = ()
     colour: str = ""
-    """a role; else the next one"""
+    """one of `ROLES`; empty: the next unused colour"""
     intervals: tuple[Interval | None, ...] = ()
-    """of the ys: an error bar on a bar or a mean, a band along a line; None where there is none"""
+    """of the ys: drawn as error bars of bars and means, and as bands of lines"""
 
     @property
     def bounds(self) -> tuple[Interval | None, ...]:
-        """One for each y."""
+        """One interval or None for each y."""
         return self.intervals or (None,) * len(self.ys)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     form: Literal["lines", "bars", "means"]
-    """means: one series, each value on a line of its own with its interval"""
+    """means: one series, with a separate row for each value and its interval"""
     title: str
     series: tuple[Series, ...]
     labels: tuple[str, ...] = ()
@@ -320,22 +322,22 @@ class Figure:
     xlabel: str = ""
     ylabel: str = ""
     caption: str = ""
-    """what its intervals are, or why it has none"""
+    """describes the intervals, or why they are missing"""
     reference: float | None = None
-    """of means: a line to hold them against, such as no difference"""
+    """of means: the position of a reference line, such as 0 for no difference"""
     places: tuple[int, ...] = ()
-    """of the labels, where they are names of those who take part"""
+    """of the labels, if they are names of participants"""
 
     @property
     def in_short(self) -> "Figure":
-        """Bars of the first series only."""
+        """The figure for a short report: bar charts keep only their first series."""
         if self.form != "bars" or not self.series[1:]:
             return self
         return replace(self, title=self.series[0].name, series=self.series[:1], ylabel="")
 
     @property
     def note(self) -> str:
-        """The caption; without one, what can be said of the intervals by looking at them."""
+        """The caption, or a default note on the intervals."""
         intervals = [
             bounds for item in self.series for y, bounds in zip(item.ys, item.intervals, strict=False) if y is not None
         ]
@@ -348,12 +350,12 @@ class Figure:
 
 LONELY = "With 95 % intervals, where there is more than one independent observation."
 ROLES = ("primary", "accent", "done", "failed", "cached", "retried", "quiet")
-"""colours are named by what they mean; whoever draws knows them"""
+"""names of colours by meaning; each renderer maps them to its own colours"""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Somebody's own words that are too long to stand in the way: a page has them in full, a screen only their title."""
+    """A long quoted text. Pages show it in full, screens only its title."""
 
     title: str
     text: str
@@ -368,7 +370,7 @@ RESULTS = "results"
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What a short summary shows."""
+    """The blocks of a short summary."""
 
     simulated: Sequence[Words]
     findings: Sequence[Block]
@@ -389,7 +391,7 @@ class Report:
 
     @property
     def sections(self) -> dict[str, list[Block]]:
-        """All blocks by the name of their section."""
+        """All blocks, by section name."""
         sections: dict[str, list[Block]] = {"overview": list(self.overview), RESULTS: []}
         name = RESULTS
         for block in self.findings:
@@ -415,8 +417,8 @@ class Report:
 
     @property
     def methods_on_screen(self) -> tuple[Block, ...]:
-        """Without the appendix, which only a page has."""
-        export_hint = Words("With all prompts in full: export as markdown or html.", "quiet")
+        """The methods without the appendix, which only pages have."""
+        export_hint = Words("To see all prompts in full, export as markdown or html.", "quiet")
         return (Words("methods", "strong"), *self.methods, export_hint)
 
 
@@ -429,7 +431,7 @@ def is_section(block: Block) -> bool:
 
 
 def section(name: str, *blocks: Block) -> list[Block]:
-    """The blocks as a section; nothing where there are none."""
+    """Returns the blocks as a section, or an empty list without blocks."""
     return [Words(name, "section"), *blocks] if blocks else []
 
 
@@ -449,7 +451,6 @@ def line(
     colour: str = "",
     intervals: Sequence[Interval | None] = (),
 ) -> Series:
-    """A curve with its band."""
     return Series(name, tuple(ys), tuple(map(float, xs)), colour, tuple(intervals) if any(intervals) else ())
 
 
@@ -462,7 +463,7 @@ _KINDS: dict[str, Callable[..., Any]] = {
 
 
 def as_json(value: Any) -> Any:
-    """Blocks, cells and tuples of them; each names its class."""
+    """Converts blocks, cells and tuples of them to JSON objects, each with its class name."""
     if is_dataclass(value):
         return {"is": type(value).__name__} | {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
     return [as_json(inner) for inner in value] if isinstance(value, tuple | list) else value
@@ -475,7 +476,7 @@ def from_json(data: Any) -> Any:
 
 
 def read_headline(text: str | None) -> Headline | None:
-    """What a batch came to, as its file keeps it; None where there is none, or a stranger wrote something else."""
+    """Reads the stored headline of a batch. Returns None if it is missing or, in an untrusted file, invalid."""
     try:
         headline = from_json(json.loads(text or "null"))
     except (TypeError, ValueError, LookupError, RecursionError):
@@ -493,14 +494,14 @@ LONGEST_QUOTE = 600
 
 @dataclass(frozen=True, slots=True)
 class KindMethods:
-    """Whole sentences, in the past tense, as a paper would have them."""
+    """Methods sentences for a paper, in the past tense."""
 
     design: Sequence[str]
-    """who did what, how often, under which settings"""
+    """participants, procedure, numbers of units, settings"""
     measures: Sequence[str] = ()
-    """what was measured, by what, and how well that measures"""
+    """measures, instruments and their accuracy"""
     missing: Sequence[str] = ()
-    """what was left out of the figures, and what that leaves open"""
+    """excluded data, and the resulting limitations"""
     analysis: Sequence[str] = ()
     """estimators, intervals, tests, corrections"""
 
@@ -511,8 +512,8 @@ RATES = (
     "cluster-robust variance gives."
 )
 MOVER = "Where events were few, the intervals of the two rates were joined (Newcombe, 1998; Zou and Donner, 2008)."
-BONETT_PRICE = "Where few differences varied, one more of either sign was counted (Bonett and Price, 2012)."
-ONE_FAMILY = "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979)."
+BONETT_PRICE = "Where few differences varied, one difference of each sign was added (Bonett and Price, 2012)."
+ONE_FAMILY = "All comparisons are exploratory and form one family, with Holm's correction (Holm, 1979)."
 
 
 def paragraph(sentences: Iterable[str]) -> str:
@@ -520,7 +521,7 @@ def paragraph(sentences: Iterable[str]) -> str:
 
 
 def listing(words: Iterable[Any], most: int = MOST_NAMED) -> str:
-    """a, b and c; of many the first, and how many others."""
+    """Formats a list as "a, b and c". A long list ends with the number of other items."""
     names = [str(word) for word in words]
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1:,} others"]
@@ -528,7 +529,7 @@ def listing(words: Iterable[Any], most: int = MOST_NAMED) -> str:
 
 
 def sentence(words: str) -> str:
-    """With a capital at its beginning."""
+    """Capitalises the first letter."""
     return words[:1].upper() + words[1:]
 
 
@@ -542,14 +543,14 @@ def quoted(text: str, most: int = LONGEST_QUOTE) -> str:
 
 
 def ended(words: str) -> str:
-    """A sentence whose end may be a quotation that has an end of its own."""
+    """Adds a full stop, unless the text or a quotation at its end has one."""
     return words if words.rstrip("”").endswith((".", "?", "!", "…")) else f"{words}."
 
 
 def sampling(settings: Mapping[str, Any], of: str = "a message") -> str:
-    """temperature 0.7 and at most 300 tokens a message"""
+    """Formats sampling settings, such as: temperature 0.7 and at most 300 tokens a message."""
     temperature = settings.get("temperature")
-    phrases = ["the provider's own temperature" if temperature is None else f"temperature {temperature:g}"]
+    phrases = ["the provider's default temperature" if temperature is None else f"temperature {temperature:g}"]
     if most := settings.get("max_tokens"):
         phrases.append(f"at most {most:,} tokens {of}")
     if effort := settings.get("reasoning_effort"):
@@ -561,13 +562,13 @@ def sampling(settings: Mapping[str, Any], of: str = "a message") -> str:
 
 JUDGE = "simulated:judge"
 JUDGED_BY = {
-    "simulation": "The simulated judge does not read the question: it rates how far a speaker's words are for or against.",
-    "evolution": "The simulated judge does not read the question or the rubric: it looks for words of the expected answer.",
-    "mutation": "The simulated judge does not read the question: it looks for words of the reference answer.",
+    "simulation": "The simulated judge does not read the question. It rates how far a speaker's words are for or against.",
+    "evolution": "The simulated judge does not read the question or the rubric. It looks for words of the expected answer.",
+    "mutation": "The simulated judge does not read the question. It looks for words of the reference answer.",
 }
-"""by kind, what the ratings of the simulated judge rest on"""
+"""by kind: how the simulated judge rates"""
 
 
 def judge_notes(kind: str, models: Iterable[str]) -> list[str]:
-    """What a plan and a report say of the simulated judge, where it is among those who are asked."""
+    """Returns the note on the simulated judge for plans and reports, if one of the models is that judge."""
     return [JUDGED_BY[kind]] if kind in JUDGED_BY and JUDGE in set(models) else []

@@ -1,4 +1,4 @@
-"""What an exporter is given, and what it is."""
+"""The interface of exporters."""
 
 import sqlite3
 from collections.abc import Callable
@@ -8,30 +8,28 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What is to be exported, and where to."""
-
     database: Path
     connection: sqlite3.Connection
     batch: sqlite3.Row
     target: Path | None
-    """what -o says; None: the working folder"""
+    """the value of -o; None: the working folder"""
     bom: bool = False
-    """of CSV: whether files begin with the mark by which spreadsheets know UTF-8"""
+    """whether CSV files start with a byte order mark, by which spreadsheets recognise UTF-8"""
 
     def folder(self) -> Path:
-        """For formats of several files: what -o says, else a folder named by the batch."""
+        """Returns the target folder of formats with several files, by default named by the id of the batch."""
         return self.target if self.target is not None else Path(self.batch["id"])
 
     def file(self, suffix: str, name: str = "") -> Path:
-        """For formats of one file: what -o says, or a file named by the batch (or `name`) in the folder that -o names."""
+        """Returns the target file of formats with one file: -o, or a file in the folder -o named by the batch or `name`."""
         if self.target is None or self.target.is_dir():
             return (self.target or Path()) / f"{name or self.batch['id']}{suffix}"
         return self.target
 
     def named_file(self, suffix: str) -> bool:
-        """Whether -o names a file of this kind, for formats that are a folder else."""
+        """Returns whether -o names a file with this suffix, for formats that write a folder otherwise."""
         return self.target is not None and self.target.suffix.lower() == suffix and not self.target.is_dir()
 
 
 Exporter = Callable[[ExportRequest], list[Path]]
-"""writes, and returns the files it wrote"""
+"""writes files and returns their paths"""

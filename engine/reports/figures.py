@@ -1,4 +1,4 @@
-"""Figures, the same on a terminal and on a page: axes that end at round numbers, marks by participant, differences."""
+"""Common parts of figures for terminals and pages: axes with round numbers, marks of participants, differences."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,18 +35,18 @@ class Axis:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """With no more digits than they need."""
+        """The ticks as text, with as few digits as possible."""
         step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else 1.0
         digits = next((count for count in range(9) if abs(round(step, count) - step) < 1e-6 * step), 9)
         return tuple(f"{tick + 0.0:,.{digits}f}" for tick in self.ticks)
 
     def share(self, value: float) -> float:
-        """How far along it lies: 0 at the low end, 1 at the high one."""
+        """Returns the position of a value on the axis, from 0 at the low end to 1 at the high end."""
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
 def _step(low: float, high: float, most: int, least: float) -> float:
-    """Between round numbers, of which there are at most so many; `least` at least."""
+    """Returns the distance between ticks: a round number of at least `least` that gives at most `most` ticks."""
     size = 10.0 ** math.floor(math.log10((high - low) / most))
     steps = [max(least, size * times) for times in STEPS]
     whole = [wide for wide in steps if not least or wide == int(wide)]
@@ -54,13 +54,13 @@ def _step(low: float, high: float, most: int, least: float) -> float:
 
 
 def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False, counted: bool = False) -> Axis:
-    """Around the values, out to the next round number; with zero where lengths are read off it."""
+    """Returns an axis that ends at the next round numbers around the values, and includes zero if `zero` is set."""
     present = [*values, *((0.0,) if zero else ())]
     low, high = min(present, default=0.0), max(present, default=1.0)
     if high <= low:
         low, high = (0.0, high or 1.0) if zero or low >= 0 else (low, 0.0)
     most = max(3, most)
-    for tried in range(most, 1, -1):  # going out to round numbers may add a tick
+    for tried in range(most, 1, -1):  # extending the axis to round numbers may add a tick
         step = _step(low, high, tried, 1.0 if counted else 0.0)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         if last - first < most or tried == 2:
@@ -69,7 +69,7 @@ def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False, coun
 
 
 def exact_axis(low: float, high: float, most: int, *, counted: bool = False) -> Axis:
-    """From the first value to the last, and no further: a curve's own stretch."""
+    """Returns an axis that ends exactly at `low` and `high`."""
     if high <= low:
         return Axis(low, low + 1.0, (low,))
     step = _step(low, high, max(2, most), 1.0 if counted else 0.0)
@@ -78,19 +78,19 @@ def exact_axis(low: float, high: float, most: int, *, counted: bool = False) -> 
 
 
 def upright(figure: Figure, most: int, above: float = 0.0) -> Axis:
-    """Of bars and curves: both are read from zero. `above` leaves that share of room for what is written there."""
+    """Returns the y axis of bars and curves, which includes zero. `above` is the share of extra room at the top."""
     values = ends(figure.series)
     return rounded_axis([*values, (1 + above) * max(values, default=0.0)], most, zero=True)
 
 
 def along(figure: Figure, most: int) -> Axis:
-    """Of curves: whole numbers where nothing is between two of them, as of generations."""
+    """Returns the x axis of curves, with whole numbers as ticks if all values are whole."""
     xs = [x for series in figure.series for x in xs_of(series)] or [0.0]
     return exact_axis(min(xs), max(xs), most, counted=all(x == int(x) for x in xs))
 
 
 def of_means(figure: Figure, most: int) -> Axis:
-    """With what they are to be held against, where there is such a value."""
+    """Returns the axis of means, including the reference value."""
     reference = () if figure.reference is None else (figure.reference,)
     return rounded_axis([*ends(figure.series), *reference], most)
 
@@ -100,7 +100,7 @@ def xs_of(series: Series) -> tuple[float, ...]:
 
 
 def ends(series: Sequence[Series]) -> list[float]:
-    """All values, and the ends of their intervals."""
+    """Returns all values and the ends of their intervals."""
     return [end for item in series for end in _finite_values(item.ys, item.intervals)]
 
 
@@ -110,7 +110,7 @@ def _finite_values(values: Sequence[float | None], bounds: Sequence[Interval | N
 
 
 def stretches(series: Series) -> Iterator[list[tuple[float, float, float]]]:
-    """The parts of a curve that have intervals: (x, low, high) of their points."""
+    """Yields each part of a curve that has intervals, as (x, low, high) of its points."""
     stretch: list[tuple[float, float, float]] = []
     for at, bounds in zip(xs_of(series), series.bounds, strict=False):
         if bounds is not None:
@@ -127,7 +127,7 @@ def known_points(series: Series) -> list[tuple[float, float]]:
 
 
 def thin_out(points: Sequence[tuple[float, float]], most: int) -> Sequence[tuple[float, float]]:
-    """Of each stretch the lowest and the highest, where there are more than anybody can see."""
+    """Reduces a large number of points to the lowest and the highest of each stretch."""
     step = 2 * len(points) // max(1, most)
     if step < 3:
         return points
@@ -139,7 +139,7 @@ def thin_out(points: Sequence[tuple[float, float]], most: int) -> Sequence[tuple
 
 
 def value_of(figure: Figure, series: Series, place: int) -> Estimate:
-    """A value as tables have it."""
+    """Returns a value of the figure, formatted for a table."""
     known = [y for item in figure.series for y in item.ys if y is not None]
     digits = 0 if all(y == int(y) for y in known) else 1 if max(map(abs, known), default=0.0) >= 10 else 2
     return Estimate(series.ys[place], series.bounds[place], digits, signed=figure.reference is not None)
@@ -181,17 +181,17 @@ Row = tuple[str, float, tuple[float, float] | None]
 
 
 def difference_of(row: Mapping[str, Any], scale: float, digits: int) -> Estimate:
-    """A difference and its interval; of shares, which 100 makes per cent, in points."""
+    """Returns a difference with its interval. A scale of 100 turns shares into percentage points."""
     interval, unit = ends_of(row["difference_ci95"], scale), " points" if scale == 100 else ""
     return Estimate(scale * row["difference"], interval, digits, unit, signed=True)
 
 
 def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:
-    """Differences against none; without a caption it tells what the line is."""
+    """Returns a figure of differences, with a reference line at zero."""
     bounds = tuple(interval for _, _, interval in rows)
     series = Series("difference", tuple(value for _, value, _ in rows), intervals=bounds)
     if caption is None:
-        caption = LONELY if None in bounds else "With 95 % intervals; the broken line is no difference."
+        caption = LONELY if None in bounds else "With 95 % intervals. The dashed line marks no difference."
     return Figure(
         "means", title, (series,), tuple(label for label, _, _ in rows), xlabel=xlabel, caption=caption, reference=0.0
     )

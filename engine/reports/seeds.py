@@ -1,7 +1,7 @@
-"""One config over several seeds, against its baselines and against other configs: statistics and blocks.
+"""Compares one config over several seeds with its baselines and with other configs: statistics and blocks.
 
-Batches that differ in nothing but their seed are one group. Runs of one seed are compared with each other: as a rule they held
-back the same problems or queries; where they did not, the report says so."""
+Batches that differ only in their seed form a group. Groups are compared seed by seed. Runs of one seed usually have the
+same held-out problems or queries. If they do not, the report says so."""
 
 import json
 import sqlite3
@@ -40,23 +40,23 @@ from tidepool.engine.reports.figures import difference_of
 # -- statistics --------------------------------------------------------------------------------------------------------
 
 
-FLATTERED = "no verdict: it was picked on what was held out, which flatters it"
+FLATTERED = "no verdict: it was selected on the held-out data, which biases its score upwards"
 MOST_DIFFERENCES = 3
-"""settings by which groups are named; where more differ, the names of the batches are shorter"""
+"""number of differing settings up to which they name the groups; with more, the names of batches do"""
 
 
 Bounded = tuple[float, float, float]
-"""a difference, and its bounds: with all unclear replies against it, and for it"""
+"""a difference, and its bounds if all unclear replies count against it or for it"""
 
 
 class Score(NamedTuple):
-    """What a contender of a run came to on what was held out."""
+    """The held-out score of a contender in one run."""
 
     mean: float
     bounds: Interval | None = None
-    """if all unclear replies were wrong, or right; None: none is unclear"""
+    """the score if all unclear replies are wrong, or right; None: no reply is unclear"""
     lead: Bounded | None = None
-    """of the main contender over this one, if the run has taken it pair by pair"""
+    """the difference from the main contender to this one, if the run has computed it from pairs"""
 
     def less(self, other: "Score") -> Bounded:
         (low, high), (lowest, highest) = (one.bounds or (one.mean, one.mean) for one in (self, other))
@@ -64,51 +64,51 @@ class Score(NamedTuple):
 
 
 class RunRead(NamedTuple):
-    """A run by its statistics."""
+    """The values of a run, read from its statistics."""
 
     worth: float | None
     curve: Mapping[int, float]
     """by x"""
     most: float = 1.0
-    """of the curve, which begins at 0"""
+    """upper end of the curve's scale, which starts at 0"""
     unclear: float | None = None
     """share of unclear replies"""
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """How a kind counts its runs, and how it speaks of them."""
+    """How a kind measures its runs, and the words that it uses for them."""
 
     section: str
     """of the config"""
     main: str
-    """what a run is worth: its policy, its champion"""
+    """the contender whose score is the score of a run: its policy or champion"""
     measure: str
     title: str
     unit: str
     """of the measure, in tables"""
     noun: str
-    """what is held out: queries, problems"""
+    """the held-out items: queries, problems"""
     curves: Figure
-    """without its series: one a group, of what `read` finds"""
+    """without series; `read` gives one for each group"""
     called_by: str
-    """the setting that names a group that is alone, and what is compared: a learner, a strategy"""
+    """the setting that names a single group, and that is compared: a learner, a strategy"""
     values: Callable[[sqlite3.Connection, sqlite3.Row], Iterable[tuple[str, Score]]]
-    """of each contender of a run"""
+    """the score of each contender of a run"""
     held_out: Callable[[sqlite3.Connection, sqlite3.Row], frozenset[str]]
-    """the fingerprints of what that was"""
+    """fingerprints of the held-out items"""
     read: Callable[[Mapping[str, Any]], RunRead]
     baselines: Mapping[str, str] = field(default_factory=dict)
-    """names of contenders in words"""
+    """displayed names of contenders"""
     scale: float = 1.0
-    """100 makes per cent of shares; unscaled, no value is below 0 or above 1"""
+    """100 turns shares into percentages; unscaled values are between 0 and 1"""
     digits: int = 3
     flattered: tuple[str, ...] = ()
-    """contenders that were picked on what was held out, by each run anew: that they are better is no news"""
+    """contenders that each run selects on its held-out items, so their lead is not evidence"""
     bulky: tuple[str, ...] = ()
-    """settings that name nothing"""
+    """settings that are too long for the name of a group"""
     drawn: tuple[str, ...] = ()
-    """settings that Tidepool drew by the seed: they part no groups"""
+    """settings that depend on the seed and so do not separate groups"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], ru
 
 
 def labels(groups: Sequence[Group], runs: Runs) -> list[str]:
-    """By what tells them apart, else by the setting that names them."""
+    """Returns names of the groups, made from the settings in which they differ."""
     names = dict.fromkeys(name for group in groups for name in group.settings if name not in runs.bulky)
     differing = [name for name in names if len({json.dumps(group.settings.get(name)) for group in groups}) > 1]
     if len(groups) == 1:
@@ -150,7 +150,7 @@ def labels(groups: Sequence[Group], runs: Runs) -> list[str]:
 
 
 def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]]:
-    """Each group against its baselines, and every two groups: one family for Holm's correction."""
+    """Compares each group with its baselines and with every other group, as one family for Holm's correction."""
     labelled = list(zip(labels(groups, runs), groups, strict=True))
     family = [
         (label, name, group, group, name)
@@ -198,20 +198,20 @@ def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) 
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
-    """The same, but for what was not answered."""
+    """Returns whether two sets of held-out items are the same, apart from unanswered items."""
     return not first or not second or 2 * len(first & second) >= min(len(first), len(second))
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-BAND = "Means over seeds; the bands are Student's 95 % intervals over seeds, cut at the ends of the scale."
+BAND = "Means over seeds. The bands are Student's 95 % intervals over seeds, truncated at the ends of the scale."
 
 
 def blocks_over_seeds(
     batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]], runs: Runs
 ) -> list[Block]:
-    """`differences` are those of `seed_differences`; nothing where they are not of several seeds."""
+    """Returns the blocks for `differences` from `seed_differences`, or no blocks without several seeds."""
     if not any("seeds" in gap for gap in differences):
         return []
     by_batch = {batch["batch_id"]: (batch["seed"], runs.read(batch["statistics"])) for batch in batches}
@@ -238,26 +238,26 @@ def _held_out(groups: Mapping[str, Mapping[int, RunRead]], runs: Runs, same: boo
     columns = ("who", "seeds", f"{runs.unit} (95 %)", "unclear")[: 4 if shares else 3]
     yield table(runs.title, columns, [row[: len(columns)] for row in rows])
     shared = (
-        f"Runs of one seed held back the same {runs.noun}."
+        f"Runs of one seed have the same held-out {runs.noun}."
         if same
-        else f"Not all runs of one seed held back the same {runs.noun}: a difference between such groups may be one of the {runs.noun}."
+        else f"Some runs of one seed have different held-out {runs.noun}, which may explain a difference between their groups."
     )
     yield Figure(
         "means",
-        f"{runs.unit}, a dot a seed",
+        f"{runs.unit} by seed",
         (series_of(runs.unit, list(shown.values())),),
         labels=tuple(label if seed is None else f"seed {seed}" for label, seed in shown),
-        caption=f"Under each mean, with Student's 95 % interval over seeds: a dot a run. {shared}",
+        caption=f"Each mean has Student's 95 % interval over seeds, and its runs below it. {shared}",
     )
 
 
 def mean_over_seeds(values: Sequence[float], bounds: Interval, digits: int = 3) -> Estimate:
-    """With Student's interval, cut at the bounds of the scale."""
+    """Returns the mean with Student's interval, truncated at the bounds of the scale."""
     return Estimate(fmean(values) if values else None, interval_of_mean(values, bounds), digits)
 
 
 def _curve(label: str, runs: Sequence[RunRead]) -> Series | None:
-    """As far as every run has come."""
+    """Returns the mean curve over the points that all runs have reached."""
     shared = sorted(set.intersection(*(set(run.curve) for run in runs)))
     means = [mean_over_seeds([run.curve[x] for run in runs], (0.0, runs[0].most)) for x in shared]
     intervals = [mean.interval for mean in means]
@@ -271,7 +271,7 @@ def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[
         against = f"{first} against {runs.baselines.get(second, second)}, {counted(len(row['seeds']), 'seed')}"
         yield Words(f"{against}: {gap}, {row['verdict']}", "warning" if row["verdict"].startswith("worse") else "plain")
     yield Words(
-        f"Comparisons are exploratory and taken seed by seed: Student's 95 % intervals and tests, with Holm's correction over all of "
-        f"these differences. A verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
+        "Comparisons are exploratory and made seed by seed, with Student's 95 % intervals and tests and Holm's correction over all "
+        f"of these differences. A verdict needs at least {SEEDS_FOR_A_VERDICT} seeds of each group.",
         "quiet",
     )

@@ -1,1 +1,1 @@
-"""What came out of a batch: the JSON summary, comparisons, and reports as blocks that every medium draws."""
+"""The results of a batch: the JSON summary, comparisons, and reports as blocks for every medium."""

@@ -1,4 +1,4 @@
-"""The summary of a batch as an object: figures as attributes, rows of the file, and still the mapping that --json prints."""
+"""The summary of a batch as a Python object: the mapping that --json prints, with attributes and tables of rows."""
 
 import json
 import sqlite3
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RowTable:
-    """The rows of a view. Nothing is read before it is asked for, and going through it holds one page at a time."""
+    """The rows of a view. Rows are read on demand; iteration holds one page in memory."""
 
     def __init__(
         self,
@@ -39,28 +39,28 @@ class RowTable:
         return tuple(self._columns)
 
     def __iter__(self) -> Iterator[Any]:
-        """Named tuples: `row.speaker`."""
+        """Iterates over the rows as named tuples, such as `row.speaker`."""
         row = namedtuple("Row", self._columns)  # type: ignore[misc]
         return map(row._make, self._values({"boolean": bool, "JSON": json.loads}))
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The rows as a data frame; the package pandas has to be installed."""
+        """Returns the rows as a data frame. Needs the package pandas."""
         return _package("pandas").DataFrame(self._by_column())
 
     def to_polars(self) -> "polars.DataFrame":
-        """The rows as a data frame; the package polars has to be installed."""
+        """Returns the rows as a data frame. Needs the package polars."""
         package = _package("polars")
         types = {"integer": package.Int64, "real": package.Float64, "boolean": package.Boolean}
         schema = {name: types.get(kind, package.String) for name, kind in self._columns.items()}
         return package.DataFrame(self._by_column(), schema=schema)
 
     def _by_column(self) -> dict[str, Sequence[Any]]:
-        """JSON and moments stay texts, as in every other format of an export."""
+        """Returns the values by column. JSON and times stay text, as in all export formats."""
         columns = list(zip(*self._values({"boolean": bool}), strict=True))
         return dict(zip(self.columns, columns or [()] * len(self.columns), strict=True))
 
     def _values(self, readers: Mapping[ColumnType, Callable[[Any], Any]]) -> Iterator[list[Any]]:
-        """Rows with values as Python has them; nothing stays nothing."""
+        """Yields rows with values converted to Python types; NULL becomes None."""
         by_column = [readers.get(kind) for kind in self._columns.values()]
         with reading(self._database) as connection:
             for values in self._read_from(connection, find_batch(connection, self._batch_id)):
@@ -75,8 +75,8 @@ def _package(name: str) -> Any:
         return import_module(name)
     except ImportError:
         raise UsageError(
-            f"A data frame needs the package {name}, which is not installed: pip install {name}. Without it the rows "
-            "can be gone through one by one."
+            f"A data frame needs the package {name}, which is not installed. Run pip install {name}, or iterate over "
+            "the rows instead."
         ) from None
 
 
@@ -84,11 +84,11 @@ def _package(name: str) -> Any:
 
 
 class Figures(dict[str, Any]):
-    """A JSON object whose values are attributes as well: `calls.bought` is `calls["bought"]`."""
+    """A JSON object whose values are also attributes: `calls.bought` is `calls["bought"]`."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in self:
-            raise AttributeError(f"There is no {name}; known are {', '.join(self)}.")
+            raise AttributeError(f"Unknown attribute {name}. Known attributes: {', '.join(self)}.")
         return _figures(self[name])
 
     def __dir__(self) -> list[str]:
@@ -102,11 +102,11 @@ def _figures(value: Any) -> Any:
 
 
 class Summary(Figures):
-    """The summary of a batch: what `run_batch` returns and what `tidepool show --json` prints.
+    """The summary of a batch, as returned by `run_batch` and printed by `tidepool show --json`.
 
-    Its figures are attributes (`summary.calls.bought`), its statistics a mapping as in the JSON
-    (`summary["statistics"]["overall"]`), and what was said is read from the file when it is asked for
-    (`summary.messages()`, which also makes data frames).
+    Counts are attributes (`summary.calls.bought`). Statistics are a mapping as in the JSON
+    (`summary["statistics"]["overall"]`). Messages and other rows are read from the file on demand, such as
+    `summary.messages()`, and convert to data frames.
     """
 
     batch_id: str
@@ -114,18 +114,18 @@ class Summary(Figures):
     kind: str
     status: str
     reason: str | None
-    """why the batch stopped, where something stopped it"""
+    """why the batch stopped early, or None"""
     seed: int
     simulated: bool
-    """whether any answer came from the simulated provider"""
+    """whether any reply came from the simulated provider"""
     simulated_roles: list[str]
-    """who of those that were asked was simulated: the rewriter, the judge, …"""
+    """the roles with a simulated model, such as the rewriter or the judge"""
     version: str | None
-    """the version of Tidepool that made the batch"""
+    """the version of Tidepool that created the batch"""
     created_at: str | None
     """such as 2026-01-31T08:15:30.250Z"""
     finished_at: str | None
-    """when it last ended or was stopped; None while it runs"""
+    """when the batch last ended or stopped; None while it runs"""
     metadata: dict[str, Any]
     units: Figures
     """total, completed, failed"""
@@ -136,62 +136,62 @@ class Summary(Figures):
     served_models: list[Figures]
     waves: list[Figures]
     failures: list[Figures]
-    """why calls were lost and units failed, the most frequent reason first"""
+    """why requests and units failed, the most frequent reason first"""
     tokens: Figures
     """input, output, reasoning"""
     cost_usd: float | None
-    """None where a price is unknown"""
+    """None if a price is unknown"""
     seconds: float
     performance: Figures
     statistics: dict[str, Any]
-    """the kind's own statistics, under the keys of the JSON"""
+    """the statistics of the kind, with the keys of the JSON"""
 
     def __init__(self, content: Mapping[str, Any], database: Path) -> None:
         super().__init__(content)
         self.database = database
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON object, as a plain dictionary."""
+        """Returns the JSON object as a plain dictionary."""
         return dict(self)
 
     # -- what is in the file -----------------------------------------------------------------------------
 
     def conversations(self) -> RowTable:
-        """Every unit of the batch: conversations, simulations, evaluations, episodes."""
+        """Returns every unit of the batch: conversations, simulations, evaluations or episodes."""
         return self._table("conversations")
 
     def messages(self) -> RowTable:
-        """Every reply that was shown to somebody."""
+        """Returns every reply that a participant received."""
         return self._table("messages")
 
     def outcomes(self) -> RowTable:
-        """Each side of each conversation of a secret game: what it revealed and learned."""
+        """Returns each side of each conversation of a secret game, with what it revealed and obtained."""
         return self._table("outcomes")
 
     def judgements(self) -> RowTable:
-        """What a judge said of each entity of a simulation."""
+        """Returns a judge's verdicts on each persona of a simulation."""
         return self._table("judgements")
 
     def genomes(self) -> RowTable:
-        """Every prompt of an evolution, with its fitness."""
+        """Returns every prompt of an evolution, with its fitness."""
         return self._table("genomes")
 
     def answers(self) -> RowTable:
-        """Every reply of a prompt to a problem, as it was graded."""
+        """Returns every reply of a prompt to a problem, with its grade."""
         return self._table("answers")
 
     def training(self) -> RowTable:
-        """Every update of a mutation's learner."""
+        """Returns every update of a mutation's learner."""
         return self._table("training")
 
     def steps(self) -> RowTable:
-        """Every step of a mutation's episodes: the query, what was made of it, what was answered, what that earned."""
+        """Returns every step of a mutation's episodes: the query, its rewrite, the answer and the reward."""
         from tidepool.storage.transfer.tables import COLUMNS, step_rows
 
         return RowTable(self.database, self.batch_id, COLUMNS, step_rows)
 
     def log(self) -> RowTable:
-        """What the batch told while it ran."""
+        """Returns the log of the batch."""
         return self._table("log")
 
     def _table(self, view: str) -> RowTable:

@@ -1,7 +1,7 @@
-"""tidepool compare: several batches of one kind side by side, as JSON and as blocks.
+"""Compares several batches of one kind side by side, as JSON and as blocks (`tidepool compare`).
 
-A kind says in its comparison.py whether differences are more than chance. A kind with blocks of its own for several
-batches, compared(batches, differences), shows them instead of figures."""
+The comparison.py of a kind tests the differences. If a kind has its own blocks for several batches,
+`compared(batches, differences)`, they replace the table of figures."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,21 +56,21 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
     if len(set(ids)) < 2:
         raise UsageError("compare needs at least two different batches, such as `tidepool compare last~1 last`.")
     if len(set(ids)) < len(ids):
-        raise UsageError("One of these batches is named twice. Name each once.")
+        raise UsageError("A batch is given twice. Give each batch once.")
     kinds = {batch["kind"] for batch in batches}
     if len(kinds) > 1:
-        raise UsageError(f"Batches of different kinds have nothing in common to compare: {', '.join(sorted(kinds))}.")
+        raise UsageError(f"Batches of different kinds cannot be compared: {', '.join(sorted(kinds))}.")
 
     branches = [batch["id"] for batch in batches if batch["origin"] is not None]
     if 0 < len(branches) < len(batches):
         raise UsageError(
-            f"Batch {branches[0]} is a branch: its units are redraws of talks, and no talks to compare with others. Its control and "
-            f"its effect stand in `tidepool show {branches[0]}`."
+            f"Batch {branches[0]} is a branch. Its units are redraws, which cannot be compared with conversations. "
+            f"`tidepool show {branches[0]}` shows its control and its effect."
         )
 
 
 def side_by_side(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Every number that the statistics hold, by its place in them; None where a batch has none there."""
+    """Returns every number in the statistics by its path, with None for batches without it."""
     numbers = [{name: value for name, value in flat(one) if type(value) in (int, float)} for one in statistics]
     names = dict.fromkeys(name for own in numbers for name in own)
     return [{"name": name, "values": [own.get(name) for own in numbers]} for name in names]
@@ -84,7 +84,7 @@ Summaries = Sequence[Mapping[str, Any]]
 
 
 def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """`batches` are summaries, of one kind or of several; `differences` are those of `compare`."""
+    """Returns the blocks of a comparison. `batches` are summaries of one or more kinds."""
     blocks: list[Block] = [_batches(batches)]
     blocks += (Words(words, "simulated") for words in _simulated(batches))
     kinds = {batch["kind"] for batch in batches}
@@ -97,7 +97,7 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
 
 
 def _simulated(batches: Summaries) -> Iterator[str]:
-    """Once, where it is the same for all."""
+    """Yields the notes on simulated roles, or a single note if it is the same for all batches."""
     notes = [simulated_words(batch["roles"]) if batch["simulated"] else "" for batch in batches]
     if len(set(notes)) == 1:
         yield from filter(None, notes[:1])
@@ -119,7 +119,7 @@ def _batches(batches: Summaries) -> Block:
 
 
 def _figures(batches: Summaries) -> Iterator[Block]:
-    """Those of the whole come first, then those of its parts."""
+    """Yields a table of figures, with overall figures first, and a figure of the shares."""
     by_batch = [results_shown(batch).figures(batch.get("statistics", {})) for batch in batches]
     names = sorted(dict.fromkeys(name for figures in by_batch for name in figures), key=lambda name: ": " in name)
     rows = [(name, *(figures.get(name, Number(None)) for figures in by_batch)) for name in names]
@@ -141,7 +141,7 @@ def _format_difference(difference: Mapping[str, Any], ids: Sequence[str]) -> str
     elif "verdict" in difference:
         text += f"; {difference['verdict']}"
     else:
-        why = TOO_FEW_PAIRS if bounds and difference["paired"] else "too little that is independent"
+        why = TOO_FEW_PAIRS if bounds and difference["paired"] else "too few independent observations"
         text += f"; no {'' if bounds else 'interval and no '}test: {why}"
     note = f". {difference['note']}" if difference.get("note") else ""
-    return f"{text} ({'pair by pair' if difference['paired'] else 'two samples'}){note}"
+    return f"{text} ({'paired' if difference['paired'] else 'two samples'}){note}"

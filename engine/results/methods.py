@@ -1,8 +1,8 @@
-"""How a batch was done, as paragraphs that a paper can take over, from the file alone.
+"""The methods text of a batch: paragraphs for a paper, made from the study file alone.
 
-What is the same for every study is said here: models as asked and as served, dates, calls, what is missing, cost, version,
-seed. The design, the measures and the statistics are the kind's to tell (`method_words.KindMethods`). Prompts in full are
-an appendix, for pages; a screen has no room for them.
+This module writes what all studies have in common: requested and served models, dates, requests, missing data, cost,
+version and seed. Each kind describes its design, measures and statistics (`KindMethods`). Pages also have an appendix
+with all prompts in full.
 """
 
 import json
@@ -47,10 +47,10 @@ from tidepool.storage.text import shortened
 MOST_PROMPTS = 200
 MOST_FAILURES = 3
 MOST_CELLS = 4
-"""cells, and models, that the title of a prompt names"""
+"""number of cells, and of models, in the title of a prompt"""
 SIMULATED_DATA = (
-    "Simulated data: every answer came from Tidepool's simulated provider. No language model was called, so nothing below is "
-    "evidence about one."
+    "Simulated data: every reply came from Tidepool's simulated provider. No language model was called, so these results are "
+    "no evidence about language models."
 )
 
 Summary = Mapping[str, Any]
@@ -59,7 +59,7 @@ Summary = Mapping[str, Any]
 def methods_of(
     connection: sqlite3.Connection, batch: sqlite3.Row, config: StoredConfig, summary: Summary
 ) -> tuple[Block, ...]:
-    """The paragraphs of a batch."""
+    """Returns the paragraphs of a batch."""
     digest = sha256(batch["config"].encode("utf-8", "surrogatepass")).hexdigest()
     run_as = f"batch {batch['id']} with seed {batch['seed']}; the SHA-256 of its frozen config is {digest}"
     kind = kind_methods(connection, batch, config, summary["statistics"])
@@ -77,7 +77,7 @@ def kind_methods(
 def method_paragraphs(
     connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], summary: Summary, kind: KindMethods, run_as: str
 ) -> tuple[Block, ...]:
-    """Of a batch, or of the batches of a study. Simulated answers are named first."""
+    """Returns the paragraphs of a batch, or of the batches of a study. A note on simulated replies comes first."""
     numbers = [batch["number"] for batch in batches]
     models = models_used(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
     name = batches[0]["kind"]
@@ -105,7 +105,7 @@ def method_paragraphs(
 def _drift(statistics: Mapping[str, Any]) -> Iterator[str]:
     if run := statistics.get("over_the_run"):
         yield (
-            "Whether the main outcome changed during the run was tested by its correlation with the order of the plan "
+            "A change of the main outcome during the run was tested by its correlation with the planned order "
             f"(p = {p_value(run['p_value'])})."
         )
 
@@ -123,11 +123,11 @@ REFERENCES = {
     "Wilson, 1927": "Wilson EB (1927) Probable inference, the law of succession, and statistical inference. J Am Stat Assoc 22:209–212.",
     "Zou and Donner, 2008": "Zou GY, Donner A (2008) Construction of confidence limits about effect measures. Stat Med 27:1693–1702.",
 }
-"""listed below a text that cites them"""
+"""by citation: references that are listed after texts that cite them"""
 
 
 def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> list[Block]:
-    """The appendix: every system prompt in full, the most used first; of a study with the cells that had it."""
+    """Returns the appendix of system prompts in full, the most used first, each with its cells of a study."""
     levels = {cell.batch["number"]: ", ".join(cell.levels.values()) for cell in cells}
     total = distinct_prompts(connection, list(levels))
     if not total:
@@ -138,21 +138,21 @@ def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> l
         "so far, a question, a task) follows from the config and the replies."
     )
     if total > len(shown):
-        words += f" The {len(shown):,} most used are given here; all are in the batch's file (table prompt)."
+        words += f" The {len(shown):,} most used are given here. The study file has all (table prompt)."
     titles = (_title(position, prompt, levels) for position, prompt in enumerate(shown, 1))
     return [Words(words, "quiet"), *(Folded(title, prompt.text) for title, prompt in zip(titles, shown, strict=True))]
 
 
 def configs_of(cells: Sequence[StoredCell], study: StoredStudy | None = None) -> list[tuple[str, Any]]:
-    """The other appendix: what to show under which title. The cells of a study differ in what the design sets."""
+    """Returns the appendix of configs, by title. The configs of a study differ only in their factors and seeds."""
     config = json.loads(cells[0].batch["config"])
     if study is None:
-        return [("The whole config, as the batch keeps it", config)]
+        return [("Complete config, as stored with the batch", config)]
     return [
-        ("The design of the study, with the config as it was written", study.design),
+        ("Design of the study, with the config as written", study.design),
         (
-            f"The whole config of batch {cells[0].batch['id']} ({', '.join(cells[0].levels.values())}); other cells differ in "
-            "what the design sets and in their seed",
+            f"Complete config of batch {cells[0].batch['id']} ({', '.join(cells[0].levels.values())}). Other cells differ in "
+            "their factor levels and seeds",
             config,
         ),
     ]
@@ -165,7 +165,7 @@ def _title(position: int, prompt: UsedPrompt, levels: Mapping[int, str]) -> str:
     where = f" in {listing(cells_used, MOST_CELLS)}" if len(cells_used) < len(set(levels.values())) else ""
     by_model = [f"{calls:,} to {model}" for model, calls in prompt.models.items()]
     models = f" ({listing(by_model, MOST_CELLS)})" if len(by_model) > 1 else f" to {listing(prompt.models)}"
-    return f"prompt {position}: {counted(prompt.calls, 'call')}{models}{speaker_text}{where}"
+    return f"prompt {position}: {counted(prompt.calls, 'request')}{models}{speaker_text}{where}"
 
 
 def _simulated(roles: Sequence[Mapping[str, Any]]) -> str:
@@ -176,7 +176,7 @@ def _simulated(roles: Sequence[Mapping[str, Any]]) -> str:
         return SIMULATED_DATA
     return (
         f"Partly simulated data: {counted(simulated, 'request')} of {total:,}, those to the {listing(simulated_parts(roles))}, were "
-        "answered by Tidepool's simulated provider, which is no language model."
+        "answered by Tidepool's simulated provider, which is not a language model."
     )
 
 
@@ -190,7 +190,7 @@ def _units(summary: Summary, name: str) -> Iterator[str]:
     if summary["status"] not in ("completed", "partial", "failed"):
         reason = f" ({summary['reason']})" if summary["reason"] else ""
         noun = "study" if "study_id" in summary else "batch"
-        yield f"The {noun} had not ended when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
+        yield f"The {noun} had not ended when this text was made. Its status was {summary['status'].replace('_', ' ')}{reason}."
 
 
 def _collection(
@@ -202,7 +202,7 @@ def _collection(
     for entry in summary["served_models"]:
         served.setdefault(entry["model"], []).append(entry["served"])
     models = (
-        f"{entry.model} ({counted(entry.calls, 'call')}"
+        f"{entry.model} ({counted(entry.calls, 'request')}"
         + (f"; served as {listing(served[entry.model])})" if entry.model in served else ")")
         for entry in models_used
     )
@@ -210,21 +210,21 @@ def _collection(
     providers = listing("the simulated provider" if name == SIMULATED else name for name in provider_names)
     yield f"The models were {listing(models)}."
     if not served and list(provider_names) != [SIMULATED]:
-        yield "The providers did not report which versions of the models replied."
+        yield "The providers did not report the versions of the models that replied."
     how = " and ".join(_ROUTES[route] for route in _ROUTES if any(route in entry for entry in transports))
     yield f"Requests went to {providers}{f', {how},' if how else ''} {_when(batches)}."
     if cached := summary["calls"]["cached"]:
-        yield f"{counted(cached, 'reply', 'replies')} came from the cache: the same request had been answered before."
+        yield f"{counted(cached, 'reply', 'replies')} came from the cache, since the same request had been answered before."
 
 
-_ROUTES = {"live": "one by one", "batch": "through batch APIs"}
+_ROUTES = {"live": "individually", "batch": "through batch APIs"}
 
 
 def _when(batches: Sequence[sqlite3.Row]) -> str:
     started = _moment(min(batch["created_at"] for batch in batches))
     moments = [batch["finished_at"] for batch in batches]
     if None in moments:
-        return f"from {started} on"
+        return f"since {started}"
     ended = _moment(max(moments))
     return f"on {started}" if started == ended else f"between {started} and {ended}"
 
@@ -253,20 +253,20 @@ def _missing(summary: Summary) -> Iterator[str]:
 ODD = {
     "unusable": "{:,} without a usable reply at first, possibly billed",
     "cut": "{:,} cut at their length limit",
-    "usage_missing": "{:,} without token counts: the maximum is assumed",
+    "usage_missing": "{:,} without token counts (maximum assumed)",
 }
-"""replies that something is odd about"""
+"""descriptions of replies with a problem"""
 
 
 def _coding(coding: Any) -> Iterator[str]:
-    """Hand coding, as the statistics tell of it: the sample, how coders agreed, and what the figures are by their codes."""
+    """Describes hand coding: the sample, the agreement of coders, and the corrected rates."""
     for unit, coded in (coding or {}).items():
         coders = list(coded["coders"])
         yield (
-            f"A stratified sample of {coded['sample']:,} {unit} was drawn by the verdicts of the {coded['instrument']}; "
+            f"A sample of {coded['sample']:,} {unit} was drawn, stratified by the verdicts of the {coded['instrument']}. "
             f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {coded['coded']:,} of them by hand, blind to the "
-            f"verdicts; {coded['unclear']:,} that stayed unclear, or on which coders were even, "
-            f"{'was' if coded['unclear'] == 1 else 'were'} left out."
+            f"verdicts. {coded['unclear']:,} with an unclear code, or with a tie between coders, "
+            f"{'was' if coded['unclear'] == 1 else 'were'} excluded."
         )
         for pair in coded["agreement"]:
             if pair["kappa"] is not None:
@@ -277,11 +277,11 @@ def _coding(coding: Any) -> Iterator[str]:
             if None not in (row["sensitivity_percentage"], row["specificity_percentage"])
         ]
         if accuracies:
-            yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(accuracies)}."
+            yield f"Accuracy of the instruments against the codes, weighted to the batch: {'; '.join(accuracies)}."
         if (rate := coded.get("corrected")) and rate["corrected_percentage"] is not None:
             yield (
-                f"By the verdicts of the {coded['instrument']}, {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
-                f"post-stratified on these verdicts, {_share(rate, 'corrected')}. Its limits are joined by MOVER (Zou and Donner, 2008)."
+                f"By the verdicts of the {coded['instrument']}, {_share(rate, 'raw')} of {unit} revealed. Corrected by the codes and "
+                f"post-stratified on these verdicts, the rate is {_share(rate, 'corrected')}, with an interval by MOVER (Zou and Donner, 2008)."
             )
             yield CODES_AS_TRUTH
 
@@ -293,8 +293,8 @@ def _share(row: Mapping[str, Any], name: str) -> str:
 def _software(version: str, run_as: str, summary: Summary, prompts: int) -> Iterator[str]:
     tokens, unpriced = summary["tokens"], summary["cost_usd"] is None
     yield f"The study was run with Tidepool {version} as {run_as}."
-    cost = "a price is not known" if unpriced else f"the cost was {money(summary['cost_usd'])}"
-    yield f"It took {number(tokens['input'], 0)} tokens of input and {number(tokens['output'], 0)} of output; {cost}."
+    cost = "The cost is unknown" if unpriced else f"The cost was {money(summary['cost_usd'])}"
+    yield f"It used {number(tokens['input'], 0)} input tokens and {number(tokens['output'], 0)} output tokens. {cost}."
     if prompts:
         yield f"The {counted(prompts, 'distinct system prompt')} {'is' if prompts == 1 else 'are'} given in an appendix."
-    yield f"This text was made from the study's own file, under Python {sys.version.split()[0]}."
+    yield f"This text was made from the study file with Python {sys.version.split()[0]}."

@@ -1,4 +1,4 @@
-"""The report of a batch as blocks: facts that are the same for every kind, and the results of its kind."""
+"""The report of a batch as blocks: facts that all kinds have in common, and the results of its kind."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -34,15 +34,15 @@ from tidepool.storage.file import reading
 from tidepool.storage.queries.lists import everybody
 
 FEW_LOST = 0.03
-"""share of lost requests up to which the report has no warning"""
+"""share of failed requests up to which the report has no warning"""
 RESUMABLE = {"interrupted": "resume", "partial": "retry", "failed": "retry"}
-"""what a resume does for a batch of this state"""
+"""by status: the effect of a resume"""
 
 Summary = Mapping[str, Any]
 
 
 def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Report:
-    """Without methods it is faster: their figures are counted over all requests of the batch."""
+    """Returns the report of a batch. It is faster without methods, which count all requests of the batch."""
     results = results_shown(summary)
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
@@ -56,7 +56,7 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
 
 
 def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
-    """The main measure by quarters of the run: a served model may change during a run."""
+    """Yields the main measure by quarters of the run, since a served model may change during a run."""
     if not (run := statistics.get("over_the_run")):
         return
     quarters = ", ".join(text_of(Estimate(row["mean"], tuple(row["ci95"]))) for row in run["quarters"])
@@ -64,7 +64,7 @@ def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
     text = f"By quarters of the run{about}: {quarters}"
     if run["p_value"] < 0.01:
         yield Words(
-            f"{text}. This changes over the run (p = {p_value(run['p_value'])}), but intervals assume that it does not.",
+            f"{text}. This changes over the run (p = {p_value(run['p_value'])}), but the intervals assume no change.",
             "warning",
         )
     else:
@@ -72,7 +72,7 @@ def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
-    """The config of an untrusted file may be incomplete; the rest of the report does not need it."""
+    """Returns the methods, or a warning if the config of an untrusted file is incomplete."""
     try:
         return make()
     except (ArithmeticError, AttributeError, LookupError, TypeError, UsageError, ValueError):
@@ -83,7 +83,7 @@ def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ..
 
 
 def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[str, str]]) -> Iterator[Block]:
-    """Of a batch or a study. `simulated` is shown where any reply was simulated."""
+    """Yields the overview of a batch or study. `simulated` is shown if any reply was simulated."""
     yield from lost_calls(summary["calls"])
     if summary["simulated"]:
         yield from (Words(words, "simulated") for words in simulated)
@@ -94,7 +94,7 @@ def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[s
 
 
 def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
-    """A warning above the results if more than a few requests were lost."""
+    """Yields a warning if more than a few requests failed."""
     if calls["failed"] > FEW_LOST * calls["total"]:
         share = f"{calls['failed']:,} of {calls['total']:,} requests ({100 * calls['failed'] / calls['total']:.1f} %)"
         rest = "The results use the others." if calls["failed"] < calls["total"] else "There are no results."
@@ -102,7 +102,7 @@ def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
 
 
 def failure_words(failure: Mapping[str, Any]) -> str:
-    """Requests and units that failed for one reason; in a study with the batch of the first."""
+    """Formats the requests and units that failed for one reason, in a study with the batch of the first."""
     reason = " ".join(str(failure["error"]).split())
     counts = ", ".join(
         f"{failure[name]:,} {noun}{'s' * (failure[name] != 1)}"
@@ -120,12 +120,12 @@ def state_of(summary: Summary) -> str:
 
 
 def unit_name(summary: Summary) -> str:
-    """What the units of its kind are called."""
+    """Returns the name of the units of the batch's kind."""
     return load_kind(summary["kind"]).units if summary["kind"] in KINDS else "units"
 
 
 def facts(summary: Summary) -> Iterator[tuple[str, str]]:
-    """Of a batch or a study."""
+    """Yields the facts about a batch or a study."""
     units, calls, tokens, design = summary["units"], summary["calls"], summary["tokens"], summary.get("design", {})
     noun = "study" if "study_id" in summary else "batch"
     identity = summary[f"{noun}_id"]
@@ -169,7 +169,7 @@ MOST_SERVED = 20
 
 
 def _speed(performance: Mapping[str, Any]) -> str:
-    """Latency and concurrency are those of live calls: provider batches have neither."""
+    """Formats the speed. Latency and concurrency are those of live requests, since provider batches have neither."""
     rate = performance["calls_per_second"]
     text = f"{number(rate, 1 if rate is None or rate >= 1 else 2)} requests/s"
     if performance["mean_latency"] is not None:

@@ -1,7 +1,7 @@
-"""Who answered in which role, and which roles were simulated: a rewriter may be simulated beside a real solver.
+"""The roles of the models in a batch, and which of them were simulated, such as the rewriter but not the solver.
 
-Calls are counted by model, and a kind says which keys of its section name the model of which role (`Kind.roles`).
-A model that stands for several roles has them all.
+Calls are counted by model. `Kind.roles` defines which config keys name the model of which role. A model can have
+several roles.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ def is_simulated(model: str) -> bool:
 
 
 def roles_asked(kind: str, sections: Mapping[str, Any], calls: Mapping[str, int]) -> list[dict[str, Any]]:
-    """For each model that was asked: its role, how many calls it had, and whether it was simulated."""
+    """Returns the role of each model, its number of calls, and whether it is simulated."""
     roles: dict[str, list[str]] = {}
     for role, model in _named(kind, sections):
         if role not in roles.setdefault(model, []):
@@ -39,7 +39,7 @@ def simulated_roles(roles: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def simulated_parts(roles: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The simulated roles, with their models where real models had the role too."""
+    """Returns the simulated roles, with their models if real models have the same role."""
     entries = list(roles)
     real = {entry["role"] for entry in entries if not entry["simulated"]}
     shared = [entry for entry in entries if entry["simulated"] and entry["role"] in real]
@@ -47,7 +47,7 @@ def simulated_parts(roles: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def merge_roles(cells: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The roles of several batches, with the sums of their calls."""
+    """Returns the roles of several batches, with the sums of their calls."""
     calls: Counter[tuple[str, str]] = Counter()
     for roles in cells:
         for entry in roles:
@@ -56,7 +56,7 @@ def merge_roles(cells: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, 
 
 
 def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
-    """simulated: rewriter and judge (312 of 2,311 calls); real: solver openai:gpt-4o-mini."""
+    """Describes the roles, as in "Simulated: judge (312 of 2,311 requests). Real: solver openai:gpt-4o-mini."."""
     entries = list(roles)
     real = [entry for entry in entries if not entry["simulated"]]
     if not entries:
@@ -80,7 +80,7 @@ def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _named(kind: str, sections: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(role, PROVIDER:MODEL) as a stored config has them; it may be a stranger's, and hold something else."""
+    """Yields (role, PROVIDER:MODEL) of a stored config. Invalid values of an untrusted config are skipped."""
     spec = load_kind(kind) if kind in KINDS and isinstance(sections, Mapping) else None
     section = sections.get(kind) if spec else None
     idle = spec.idle_roles(section) if spec and isinstance(section, Mapping) else ()

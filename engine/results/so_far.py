@@ -1,6 +1,6 @@
-"""What a batch has come to so far: its own statistics on the first completed units, so that a look costs little.
+"""Preliminary results of a running batch: its statistics on the first completed units, which are fast to compute.
 
-The headline of a batch that has ended is stored with it, and nothing is computed for a list of batches."""
+The headline of an ended batch is stored with it, so a list of batches needs no statistics."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ MOST_UNITS = 2_000
 
 
 def findings_so_far(connection: sqlite3.Connection, batch: sqlite3.Row) -> tuple[Headline | None, list[Block]]:
-    """The headline, and a figure and a table of the first 2,000 units in the order of the plan that are completed."""
+    """Returns the headline, a figure and a table of the first 2,000 completed units in planned order."""
     with only_first_units(connection, batch["number"], MOST_UNITS) as cut:
         statistics = statistics_of(connection, batch)
     results = results_of(batch)
@@ -30,14 +30,14 @@ def findings_so_far(connection: sqlite3.Connection, batch: sqlite3.Row) -> tuple
 
 
 def headline_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> str | None:
-    """Of a batch at its end, as the file keeps it; None where nothing can be told."""
+    """Returns the headline of an ended batch as JSON, or None if the statistics cannot be computed."""
     try:
         headline = results_of(batch).headline(statistics_of(connection, batch))
     except (TidepoolError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return None  # it ends all the same, and its report says what is wrong
+        return None  # the batch still ends, and its report shows the problem
     return None if headline is None else json.dumps(as_json(headline), ensure_ascii=False)
 
 
 def stored_headline(batch: sqlite3.Row) -> Headline | None:
-    """None where there is none, or where the batch runs again."""
+    """Returns the stored headline, or None if it is missing or the batch is running again."""
     return None if batch["status"] == BatchStatus.IN_PROGRESS else read_headline(batch["headline"])

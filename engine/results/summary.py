@@ -1,4 +1,4 @@
-"""The JSON summary of a batch, from the file alone."""
+"""The JSON summary of a batch, made from the study file alone."""
 
 import json
 import sqlite3
@@ -26,7 +26,7 @@ from tidepool.storage.queries.watching import LONGEST_NAME, LONGEST_WORDS
 
 
 def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:
-    """The summary of a batch that is in the file already, whether it runs, was stopped or has ended.
+    """Returns the summary of a stored batch, which may be running, stopped or ended.
 
     `reference` is an id, a unique prefix of one, or "last".
     """
@@ -51,7 +51,7 @@ def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[st
         _name_estimands(statistics, results.estimand(statistics) if statistics else "")
         return statistics
     except (AttributeError, LookupError, TypeError, ValueError):
-        # It may be a stranger's config, which does not hold what it should: checking it says so in words.
+        # The config of an untrusted file may be invalid. Loading it raises an error that names the problem.
         from tidepool.engine.config.freezing import load_frozen
 
         load_frozen(batch["config"])
@@ -59,7 +59,7 @@ def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[st
 
 
 def _name_estimands(node: Any, estimand: str) -> None:
-    """Says beside each interval what it is about."""
+    """Adds the estimand to each object with an interval."""
     if isinstance(node, dict):
         estimand = node.get("estimand", estimand)
         if any(key.endswith("ci95") or key == "interval" for key in node):
@@ -69,7 +69,7 @@ def _name_estimands(node: Any, estimand: str) -> None:
 
 
 def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
-    """The summary without statistics."""
+    """Returns the summary without statistics."""
     progress = progress_of(connection, batch["number"])
     config = json.loads(batch["config"])
     calls_by_model, served = model_counts(connection, batch["number"])
@@ -127,12 +127,12 @@ MOST_FAILURES = 5
 def _performance(connection: sqlite3.Connection, batch_number: int, progress: sqlite3.Row) -> dict[str, Any]:
     seconds, calls, live = progress["seconds"], progress["calls"], int(progress["bought"])
     if progress["call_seconds"] and has_provider_batches(connection, batch_number):
-        live = answers_bought_live(connection, batch_number)  # counted one by one
+        live = answers_bought_live(connection, batch_number)  # slow: counts the rows
     return {
         "calls_per_second": calls / seconds if seconds else None,
         "cache_hit_rate": progress["cached"] / calls if calls else 0.0,
         "mean_latency": progress["call_seconds"] / live if live and progress["call_seconds"] else None,
         "peak_concurrency": progress["peak_concurrency"],
         "calls_in_flight_mean": progress["call_seconds"] / seconds if seconds and progress["call_seconds"] else None,
-        "speedup_over_sequential": None,  # only a run one call at a time measures it: `tidepool bench CONFIG`
+        "speedup_over_sequential": None,  # only `tidepool bench CONFIG` measures it, with a sequential run
     }

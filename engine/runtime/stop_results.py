@@ -23,20 +23,20 @@ SHARES = ("revealed", "obtained")
 
 @dataclass(frozen=True)
 class Stopping:
-    """Figures are in the outcome's own units: shares from 0 to 1, points of a rating."""
+    """The result of a stop rule, in the units of its outcome: shares from 0 to 1, points of a rating."""
 
     rule: "StopWhenSure"
     method: str
     units: str
-    """what is counted: talks, simulations"""
+    """name of the units of the plan"""
     max: int
     blocks: int
-    """that the rule has seen"""
+    """number of blocks at the last look"""
     looks: int
     stopped_at: int | None
-    """after which unit of the plan; None: the rule did not stop it"""
+    """number of planned units after which the rule stopped the batch; None: it did not"""
     begun: int
-    """units that had been begun by then: they are finished and kept"""
+    """number of units started by then, which are completed and included"""
     verdict: str
     estimate: float | None
     interval: Interval | None
@@ -47,9 +47,9 @@ class Stopping:
 
     @property
     def figure(self) -> str:
-        """The estimate with its interval, as people read it."""
+        """The estimate with its interval, for display."""
         if self.estimate is None:
-            return "nothing known"
+            return "no estimate"
         share = self.rule.outcome in SHARES
         scale, digits, unit = (100, 1, " points" if self.rule.difference else " %") if share else (1, 2, "")
         ends = self.interval and (scale * self.interval[0], scale * self.interval[1])
@@ -70,7 +70,7 @@ class Stopping:
 
     @property
     def words(self) -> str:
-        """The reason that the batch ends with."""
+        """The reason for the end of the batch."""
         side = "" if self.rule.half_width is not None else f" is {self.verdict} {self.line}"
         return (
             f"stopped early: {self.name} {self.figure}{side} after {self.stopped_at:,} of {self.max:,} {units_in_words(self.units)}, "
@@ -79,18 +79,18 @@ class Stopping:
 
 
 def stopping_of(connection: sqlite3.Connection, batch_number: int) -> Stopping | None:
-    """None where the batch has no rule, or has not come to its end by it. The file may be a stranger's."""
+    """Returns the stored result of the batch's stop rule; None if it is missing or, in an untrusted file, invalid."""
     return read(finding(connection, batch_number, FINDING))
 
 
 def stopping_statistics(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    """As a part of the JSON statistics of any kind: none where no rule has spoken."""
+    """Returns the part of the JSON statistics on early stopping, which is empty without a result."""
     stopping = stopping_of(connection, batch_number)
     return {} if stopping is None else {FINDING: stopping.as_json()}
 
 
 def read(content: Any) -> Stopping | None:
-    """None where it is not what a rule of ours has written."""
+    """Reads a stored result. Returns None if it is invalid."""
     if not isinstance(content, Mapping) or not isinstance(content.get("rule"), Mapping):
         return None
     from tidepool.engine.config.sections import StopWhenSure
@@ -157,7 +157,7 @@ def _verdict(stopping: Stopping) -> str:
 
 
 def stopping_sentences(statistics: Mapping[str, Any]) -> Iterator[str]:
-    """That a study could stop early, by what, and whether it did."""
+    """Yields sentences on the stop rule and its result."""
     stopping = read(statistics.get(FINDING))
     if stopping is None:
         return

@@ -79,15 +79,19 @@ def test_one_key_a_code_and_whatever_stops_it_nothing_is_lost(path: Path, capsys
             person.sees("q stop")
         assert "exact" not in seen and "simulated" not in seen, "blinded"
     person.interrupts()
-    person.sees("2 of 6 coded by ann; `tidepool code")
+    person.sees("2 of 6 coded by ann. Continue: tidepool code")
     assert person.ends() == 130
     again = Person(path, "--coder", "ann")
     for place in range(2, 6):
         again.sees(f"{place} of 6")
         again.sees("q stop")
         again.presses("n")
-    again.sees("6 of 6 coded: all · u undo")
-    for keys, shown in (("u", "5 of 6"), ("n", "any other key ends"), ("q", "6 of 6 coded by ann: all")):
+    again.sees("6 of 6 coded, sample complete · u undo")
+    for keys, shown in (
+        ("u", "5 of 6"),
+        ("n", "any other key ends"),
+        ("q", "6 of 6 coded by ann. The sample is complete"),
+    ):
         again.presses(keys)
         again.sees(shown)
     assert again.ends() == 0

@@ -1,1 +1,1 @@
-"""The command line: what it parses, how it shows progress and summaries."""
+"""The command line: arguments, progress and summaries."""

@@ -1,4 +1,4 @@
-"""The app served to browsers, for `tidepool web`: every tab has an app process of its own, which ends with it."""
+"""Serves the app to browsers, for `tidepool web`. Each tab has its own app process, which ends with the tab."""
 
 import asyncio
 import re
@@ -17,11 +17,11 @@ from tidepool.engine.api.auth import NO_FRAMES, Authenticated, AuthRequest, Toke
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 200
 AUTH_SECONDS = 10.0
-"""within which a connection must have shown the token, or the cookie"""
+"""time for a connection to authenticate"""
 QUIT_SECONDS = 0.7
-"""where the server ends, an app that was asked to quit has so long, and once more so long when it is told to"""
+"""at the end of the server: time for an app to quit, and again after SIGTERM"""
 FAREWELL_SECONDS = 10.0
-"""where only its tab is gone, nobody waits: on a busy machine too it closes its file"""
+"""time for an app to quit after its tab was closed"""
 DRAIN_SECONDS = 1.0
 
 FOREIGN_LINK = re.compile(r"<link\b[^>]*https?://(?!127\.0\.0\.1)[^>]*>")
@@ -39,20 +39,20 @@ LOCAL_STYLE = """<style>
   };
 </script>
 </head>"""
-"""the letters are there before they are measured; and keys go to the app at once, without a click on it"""
+"""loads the font before characters are measured, and gives the app the keyboard focus"""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class AppProcess(AppService):
-    """The app of one tab: started without a shell, and gone when it is told to go."""
+    """The app process of one tab. It starts without a shell and ends reliably."""
 
     def __init__(self, command: Sequence[str], screen: web.WebSocketResponse, server: Server) -> None:
         async def close() -> None:
             await screen.close()
 
         async def send(data: bytes) -> None:
-            with suppress(ConnectionResetError):  # what an app still writes is read to its end, or it could not quit
+            with suppress(ConnectionResetError):  # the app can quit only if all its output is read
                 await screen.send_bytes(data)
 
         super().__init__(
@@ -86,18 +86,18 @@ class AppProcess(AppService):
 
 
 class BrowserServer(Server):
-    """textual-serve's own, behind a door."""
+    """The server of textual-serve, with token authentication."""
 
     def __init__(self, command: Sequence[str], port: int, auth: TokenAuth) -> None:
         super().__init__("tidepool", host=HOST, port=port, title="Tidepool")
         self._arguments = command
         self._auth = auth
         self._unauthenticated: set[asyncio.Protocol] = set()
-        """connections that have shown nothing yet"""
+        """connections that have not authenticated yet"""
         self._tabs: dict[web.WebSocketResponse, AppProcess] = {}
 
     async def serve_on(self, listener: socket.socket, ready: Callable[[], None]) -> int:
-        """Until SIGINT or SIGTERM; returns the exit code."""
+        """Serves until SIGINT or SIGTERM. Returns the exit code."""
         loop = asyncio.get_running_loop()
         signals: asyncio.Queue[int] = asyncio.Queue()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -127,7 +127,7 @@ class BrowserServer(Server):
             connection.force_close()
 
     async def on_startup(self, app: web.Application) -> None:
-        """The command says what is served."""
+        """Replaces the greeting of textual-serve, since the command prints its own."""
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
@@ -139,18 +139,18 @@ class BrowserServer(Server):
             return await handler(request)
 
         async def forbid_frames(request: web.Request, response: web.StreamResponse) -> None:
-            response.headers.extend(NO_FRAMES)  # beside a policy of textual-serve's own: browsers obey all of them
+            response.headers.extend(NO_FRAMES)  # in addition to textual-serve's policy; browsers apply all policies
 
         app.middlewares.append(guarded)
         app.on_response_prepare.append(forbid_frames)  # on errors and streamed files too
         return app
 
     def _refuse(self, request: web.Request) -> None:
-        """Raises the answer for whoever does not come in."""
+        """Raises the response to a request that is not authenticated."""
         host = request.headers.get("Host", "").lower()
         own_host = self.public_url.removeprefix("http://")
         if request.path == "/" and host != own_host and is_loopback(host.partition(":")[0]):
-            raise web.HTTPSeeOther(self.public_url + request.raw_path)  # the page speaks to its server by this name
+            raise web.HTTPSeeOther(self.public_url + request.raw_path)  # the page connects to this host name
         verdict = self._auth.refusal(_auth_request(request, self.port))
         if isinstance(verdict, Authenticated):
             headers = {"Set-Cookie": verdict.cookie, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
@@ -173,7 +173,7 @@ class BrowserServer(Server):
         try:
             await app.start(width, height)
             await self._process_messages(screen, app)
-        except (ValueError, LookupError, TypeError, AttributeError, AssertionError):  # no message of the page's own
+        except (ValueError, LookupError, TypeError, AttributeError, AssertionError):  # an invalid message
             await screen.close()
         finally:
             self._tabs.pop(screen, None)
@@ -182,7 +182,7 @@ class BrowserServer(Server):
 
 
 def without_foreign_links(page: str) -> str:
-    """textual-serve's page, which asks nobody else for anything: where the net is slow or closed, it would wait for it."""
+    """Removes links to other servers from textual-serve's page, which would wait for them on a slow network."""
     return FOREIGN_LINK.sub("", page).replace("</head>", LOCAL_STYLE, 1)
 
 

@@ -126,9 +126,9 @@ PIPE_CLOSED = 141
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
-    # Our matrices are small: the threads of numpy's library cost more to start than they save.
+    # Our matrices are small: starting the threads of numpy's library costs more time than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for stream in (sys.stdout, sys.stderr):  # of another encoding than UTF-8: question marks rather than nothing
+    for stream in (sys.stdout, sys.stderr):  # in encodings other than UTF-8, print question marks instead of failing
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     watch()
@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
-    """For an untrusted file with contents that Tidepool never writes: an error that says what is wrong in it."""
+    """Returns an error that describes the invalid contents of an untrusted file, or None."""
     from tidepool.storage.queries.damage import blame
 
     options, _ = _parser(arguments)[0].parse_known_args(arguments)
@@ -196,17 +196,17 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _app_file(parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
-    """The study file that was named in place of a command: `tidepool FILE.db`."""
+    """Returns the study file given in place of a command: `tidepool FILE.db`."""
     require_study_file(options.file)
     if options.db != parser.get_default("db"):
-        raise UsageError(f"--db {options.db} and {options.file} name two study files. Name only one.")
+        raise UsageError(f"--db {options.db} and {options.file} are two study files. Give only one.")
     if options.run or options.resume:
-        raise UsageError(f"With --run or --resume, name the study file as --db {options.file}.")
+        raise UsageError(f"With --run or --resume, give the study file as --db {options.file}.")
     return str(options.file)
 
 
 def _refuse_without_terminal() -> None:
-    """In a pipe the app would be invisible and could not be closed. `tidepool web` sets its own driver."""
+    """Raises without a terminal, since an app in a pipe cannot be seen or closed. `tidepool web` sets its own driver."""
     if os.environ.get("TEXTUAL_DRIVER"):
         return
     missing = [name for name in ("stdin", "stdout") if not getattr(sys, name).isatty()]
@@ -218,7 +218,7 @@ def _refuse_without_terminal() -> None:
 
 
 class _Version(argparse.Action):
-    """Reads the version only on request: reading the metadata doubles the time of a start."""
+    """Reads the version only on request, since reading the metadata doubles the start time."""
 
     def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> None:
         from importlib.metadata import PackageNotFoundError, version
@@ -239,7 +239,7 @@ ARGPARSE_HINTS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Escapes control characters in errors, which quote what was typed, and lists commands in groups."""
+    """Lists commands in groups, and escapes control characters in errors, which quote the input."""
 
     def format_help(self) -> str:
         if self.prog != "tidepool":
@@ -268,7 +268,7 @@ WITH_VALUE = ("--db", "--run", "--resume", "--set", "--on-stop")
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """With the arguments of every command."""
+    """Returns the parser with the arguments of every command."""
     parser = _bare_parser()
     subparsers = _commands_of(parser)
     for name in COMMANDS:
@@ -283,13 +283,13 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         parser.add_argument("file", nargs="?", metavar="COMMAND … or FILE.db")
         return parser, None
     subparsers = _commands_of(parser)
-    for name in [command] if command else COMMANDS:  # building all parsers doubles the time of a start
+    for name in [command] if command else COMMANDS:  # building all parsers doubles the start time
         _add_command(subparsers, name, whole=name == command)
     return parser, command
 
 
 def _command_in(arguments: list[str]) -> str | None:
-    """The first word that is neither an option nor its value, if it is a command."""
+    """Returns the first word that is neither an option nor its value, if it is a command."""
     words = zip(["", *arguments], arguments, strict=False)
     first = next((word for before, word in words if word[:1] != "-" and before not in WITH_VALUE), None)
     if first not in COMMANDS:
@@ -325,7 +325,7 @@ def _add_command(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 def _functions_of(
     name: str,
 ) -> tuple[Callable[[argparse.Namespace], int], Callable[[str, argparse.ArgumentParser], None]]:
-    """The functions that run a command and add its arguments. Loads the module of the command."""
+    """Loads the module of a command. Returns the functions that run it and add its arguments."""
     module_name, _, part = COMMANDS[name].place.partition(":")
     module = import_module(f"tidepool.tui.command.commands.{module_name}")
     if not part:
@@ -349,7 +349,7 @@ def _bare_parser() -> argparse.ArgumentParser:
 
 
 def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
-    """Options that are allowed before and after the command."""
+    """Adds options that are allowed before and after the command."""
     add = _adder(parser, default)
     add("--db", "tidepool.db", metavar="FILE", help="the study file (./tidepool.db)")
     add("--json", False, action="store_true", help="print one JSON object")
@@ -357,7 +357,7 @@ def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
 
 
 def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
-    """Options of --run, --resume and the commands `run`, `resume` and `branch`."""
+    """Adds the options of --run, --resume and the commands `run`, `resume` and `branch`."""
     add = _adder(parser, default)
     add("--dry-run", False, action="store_true", help="check, plan and price the study without running it")
     overriding = "override a config value, e.g. service.max_concurrent=50"
@@ -375,7 +375,7 @@ def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
 
 
 def _adder(parser: argparse.ArgumentParser, default: bool) -> Callable[..., None]:
-    """Adds an option with its default. After a command it has no default, so that a value before the command is kept."""
+    """Returns a function that adds an option. After a command, options have no default, to keep a value before it."""
 
     def add(name: str, usual: object, **more: Any) -> None:
         parser.add_argument(name, default=usual if default else argparse.SUPPRESS, **more)
@@ -390,7 +390,7 @@ SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
 def require_study_file(argument: str) -> None:
-    """Raises unless the word names a study file, or one that will be made."""
+    """Raises unless the argument is an existing study file or a valid name of a new one."""
     path = Path(argument)
     if path.is_dir():
         raise UsageError(f"{argument} is a folder. Name the study file in it, such as {path / 'tidepool.db'}.")

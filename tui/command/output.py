@@ -1,6 +1,6 @@
-"""Prints what commands report: every line, question and JSON object passes here, and foreign text is made plain.
+"""Prints the output of commands: lines, questions and JSON. Escape sequences in untrusted text are removed.
 
-Tables and plots leave through `tui/drawing/text.py`, which does the same. A test holds that nothing else prints.
+Tables and plots are printed by `tui/drawing/text.py`, which does the same. A test checks that no other module prints.
 """
 
 import argparse
@@ -12,18 +12,17 @@ from tidepool.storage.text import Plain, json_text, plain
 
 
 def echo(text: str = "") -> None:
-    """On stdout: what was asked for."""
+    """Prints the result of a command on stdout."""
     _write(plain(text), sys.stdout)
 
 
 def echo_json(content: object) -> None:
-    """One JSON value on stdout."""
+    """Prints one JSON value on stdout."""
     _write(json_text(content), sys.stdout)
 
 
 def reply(options: argparse.Namespace, content: object, text: str | Callable[[], object]) -> int:
-    """The content with --json, else the text, or what prints it; returns the exit code of a command that did what it was
-    asked for."""
+    """Prints the content with --json, else the text. Returns exit code 0."""
     if options.json:
         echo_json(content)
     elif isinstance(text, str):
@@ -34,22 +33,22 @@ def reply(options: argparse.Namespace, content: object, text: str | Callable[[],
 
 
 def echo_err(text: str) -> None:
-    """On stderr: what happens meanwhile, and what went wrong."""
+    """Prints progress and errors on stderr."""
     _write(plain(text), sys.stderr)
 
 
 def echo_in_place(text: str) -> None:
-    """As `echo_err`; on a terminal it replaces the line before."""
+    """Prints a line on stderr, which replaces the previous line on a terminal."""
     write_progress(text, sys.stderr, end="" if sys.stderr.isatty() else "\n")
 
 
 def write_progress(text: str, stream: TextIO, end: str) -> None:
-    """A line; on a terminal it takes the place of one that has not ended."""
+    """Prints a line, which replaces an unfinished line on a terminal."""
     _write(Plain(f"\r\x1b[K{plain(text)}") if stream.isatty() else plain(text), stream, end)
 
 
 def agreed(question: str) -> bool:
-    """Asks the person at the terminal, on stderr since stdout is for what was asked for; only a yes is one."""
+    """Asks the user on stderr, since stdout is for results. Returns whether the answer is yes."""
     _write(Plain(f"{plain(question)} [y/N] "), sys.stderr, end="")
     try:
         return input().strip().lower() in ("y", "yes")

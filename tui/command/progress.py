@@ -34,7 +34,7 @@ LINE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class ProgressTally:
-    """What has happened so far, counted from events."""
+    """The progress of a run, counted from events."""
 
     started: float = field(default_factory=time.monotonic)
     batch_id: str = ""
@@ -45,7 +45,7 @@ class ProgressTally:
     calls: int = 0
     calls_expected: int = 0
     exact: bool = False
-    """whether it is known how many there will be"""
+    """whether the number of expected calls is exact"""
     ended: bool = False
     cached: int = 0
     replayed: int = 0
@@ -110,7 +110,7 @@ class ProgressTally:
 
     @property
     def calls_left(self) -> int:
-        """By the plan, without those of units that failed on their way."""
+        """Returns the number of planned calls left, without those of failed units."""
         left = max(0, self.calls_expected - self.calls_done)
         if not self.units_failed:
             return left
@@ -129,7 +129,7 @@ class ProgressTally:
         return f"{self.calls:,} of {'' if self.exact else 'about '}{self.calls_expected:,} requests"
 
     def seconds_left(self) -> float | None:
-        """At the pace of the calls so far, which is not that of those read back."""
+        """Estimates the time left from the rate of new calls, since replayed calls are faster."""
         new = self.calls_done - self.replayed
         return self.seconds / new * self.calls_left if new > 0 and self.calls_left else None
 
@@ -139,7 +139,7 @@ class ProgressTally:
 
 
 def _notices(event: Event, quiet: bool) -> Iterator[str]:
-    """Lines that stay above the progress."""
+    """Yields lines that stay above the progress."""
     match event:
         case ServersNamed(words=words) if not quiet:
             yield from (f"Server: {line}" for line in words)
@@ -150,7 +150,7 @@ def _notices(event: Event, quiet: bool) -> Iterator[str]:
 
 
 def progress_on(stream: TextIO, *, quiet: bool = False) -> Listener:
-    """On a terminal one line that changes, elsewhere a line every few seconds; only warnings if quiet."""
+    """Returns a listener that updates one line on a terminal, or prints a line every few seconds; only warnings if quiet."""
     tally, terminal = ProgressTally(), stream.isatty()
     shown_at = 0.0 if terminal else time.monotonic()
 

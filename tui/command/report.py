@@ -26,7 +26,7 @@ from tidepool.tui.drawing.transcript import talk_lines
 
 
 def batches_of(connection: sqlite3.Connection, reference: str) -> tuple[StoredStudy | None, list[sqlite3.Row]]:
-    """A batch; or a study and all its batches."""
+    """Returns a single batch, or a study and all its batches."""
     study = study_of(connection, reference)
     if study is None:
         return None, [find_batch(connection, reference)]
@@ -38,13 +38,12 @@ def batches_of(connection: sqlite3.Connection, reference: str) -> tuple[StoredSt
 
 METHODS = "methods"
 BRIEF_LINES = 22
-"""of a short summary; together with the progress of a run it fits 25 lines"""
+"""length of a short summary, which fits 25 lines together with the progress of a run"""
 BRIEF_PLOT = 8
 MOST_FINDINGS, MOST_WARNINGS, MOST_FAILURES = 5, 2, 2
 
 
 def report_on(database: Path, summary: dict[str, Any], *, methods: bool = False) -> Report:
-    """Of a batch or a study."""
     if "study_id" in summary:
         from tidepool.engine.design.report import study_report
 
@@ -53,7 +52,7 @@ def report_on(database: Path, summary: dict[str, Any], *, methods: bool = False)
 
 
 def print_summary(database: Path, summary: dict[str, Any], options: argparse.Namespace) -> None:
-    """In short; only the findings with --quiet, everything with --full."""
+    """Prints a short summary, only the findings with --quiet, or the whole report with --full."""
     out = console()
     if options.full:
         print_report(out, report_on(database, summary, methods=True))
@@ -82,7 +81,7 @@ def print_section(out: Console, report: Report, name: str) -> None:
 
 
 def _print_brief(out: Console, report: Report, summary: dict[str, Any], *, quiet: bool) -> None:
-    """At most BRIEF_LINES lines: the state, the findings, one table, one plot, failures, cost, and where to read more."""
+    """Prints at most BRIEF_LINES lines: state, findings, one table, one plot, failures, cost, and how to read more."""
     brief, identity = report.brief, summary.get("study_id") or summary["batch_id"]
     head = [Words(f"{report.title} · {state_of(summary)} · {identity}", "strong"), *brief.simulated]
     findings = [*brief.findings[:MOST_FINDINGS], *brief.warnings[:MOST_WARNINGS]]
@@ -100,7 +99,7 @@ def _print_brief(out: Console, report: Report, summary: dict[str, Any], *, quiet
 
 
 def _fitting(out: Console, block: Table, room: int) -> list[Text]:
-    """As many rows as there is room for; none if not even one fits."""
+    """Returns as many rows of a table as fit, or no lines if not even one row fits."""
     for most in range(len(block.rows), 0, -1):
         if len(lines := printed_lines(out, block, most)) <= room:
             return lines
@@ -108,7 +107,7 @@ def _fitting(out: Console, block: Table, room: int) -> list[Text]:
 
 
 def _end(report: Report, summary: dict[str, Any], identity: str) -> Iterator[Words]:
-    """Failures, requests, cost, how to resume, and where to read more."""
+    """Yields failures, requests, cost, and how to resume and read more."""
     for failure in summary["failures"][:MOST_FAILURES]:
         yield Words(f"Failed: {failure_words(failure)}", "warning")
     yield Words(f"{requests(**summary['calls'])} · cost {money(summary['cost_usd'])}", "quiet")
@@ -126,7 +125,7 @@ MOST_WAVES = 12
 
 
 def print_plan(plan: dict[str, Any], power: dict[str, Any] | None = None, *, full: bool = False) -> None:
-    """Eight lines; with `full` also the waves, and all facts."""
+    """Prints eight lines, or with `full` the waves and all facts."""
     out = console()
     out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, no model was called", style="bold"))
     if full:
@@ -151,10 +150,10 @@ TRANSCRIPT_STYLES = {
 
 
 def print_transcript(out: Console, talk: Transcript, people: Sequence[str]) -> None:
-    """`people` are all who take part in the batch, by which each has a colour and a glyph."""
+    """Prints a transcript. `people` are all participants of the batch, which determine colours and glyphs."""
     for line in talk_lines(talk, out.width + 1, (), places_of(people)):
         text = Text.assemble(*((text, TRANSCRIPT_STYLES.get(style, "")) for text, style in line.pieces))
-        out.print(text[1:])  # the margin is the app's
+        out.print(text[1:])  # without the margin, which is for the app
 
 
 # -- family trees ------------------------------------------------------------------------------------------------------
@@ -187,7 +186,7 @@ def print_family(out: Console, family: Family) -> None:
 
 
 def _grow(tree: Tree, family: Family, genome_id: str, printed: set[str]) -> None:
-    """Mothers first, so that no ancestor is printed twice."""
+    """Adds the ancestors of a genome, mothers first, each only once."""
     branches = []
     for member in family.mothers(genome_id):
         if member.genome_id in printed:

@@ -1,5 +1,5 @@
-"""Blocks as lines of characters, for the terminal, a file, a pipe and the app: they read well without colours and in 60
-columns. Where colours are, each back end has its own for the roles named here."""
+"""Renders blocks as lines of text for the terminal, files, pipes and the app. The lines are readable without colours and in
+60 columns. Each back end has its own colours for the roles used here."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -37,7 +37,7 @@ COLOURS = {
     "retried": (176, 160, 48),
     "quiet": (128, 128, 128),
 }
-"""middling: they read on a dark ground and on a light one"""
+"""colours that are readable on dark and light backgrounds"""
 SHADES = " ░▒▓█"
 SHADE_COLOURS = ("grey50", "light_sky_blue3", "steel_blue1", "dodger_blue2", "dodger_blue3")
 STYLES = {
@@ -51,15 +51,15 @@ STYLES = {
     **{f"heat-{level}": colour for level, colour in enumerate(SHADE_COLOURS)},
     **{f"mark-{place}": mark_ink(place, COLOURS) for place in range(len(INKS))},
 }
-"""of roles, on a terminal"""
+"""by role: the style on a terminal"""
 Line = Sequence[tuple[str, str]]
 """texts, each with its role; an empty role is plain text"""
 NARROWEST_SHARE, WIDEST_SHARE = 6, 9
-"""cells of a share in a heat map: 100 % and a gap, or with a shade before it"""
+"""widths of a share in a heat map, without and with a shade"""
 
 
 def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
-    """Tables, figures and strong words stand apart from what comes before them, and words from a figure above them."""
+    """Prints blocks, with empty lines before tables, figures and headings, and after figures."""
     before: Block | None = None
     for block in blocks:
         strong = isinstance(block, Words) and block.level == "strong"
@@ -72,7 +72,7 @@ def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
 
 
 def printed_lines(out: Console, block: Block, most: int = 0) -> list[Text]:
-    """A block as styled lines for this console. `most` limits the rows of a table and the height of a figure."""
+    """Returns a block as styled lines for a console. `most` limits the rows of a table and the height of a figure."""
     if isinstance(block, Figure):
         width, plain = min(out.width, WIDEST_FIGURE), not out.is_terminal or out.no_color
         rows = draw(block, width, most or preferred_height(block, width), COLOURS, plain, notes=not most)
@@ -86,7 +86,7 @@ def printed_lines(out: Console, block: Block, most: int = 0) -> list[Text]:
 
 
 def block_lines(block: Words | Headline | Table | Heat | Folded, width: int, most: int = 0) -> list[Line]:
-    """At most `width` cells each, but for a tree; at most `most` rows of a table, else as many as it asks for."""
+    """Returns lines of at most `width` cells, except for trees. `most` limits the rows of a table."""
     match block:
         case Words(_, "section"):
             return []
@@ -97,7 +97,7 @@ def block_lines(block: Words | Headline | Table | Heat | Folded, width: int, mos
         case Headline():
             return _wrapped(sentence(one_line(block.text)), width, "strong")
         case Folded():
-            note = f"({len(block.text):,} characters, in full in an export as html or markdown)"
+            note = f"({len(block.text):,} characters; an html or markdown export has the full text)"
             return _wrapped(f"{one_line(block.title)} {note}", width, "quiet")
         case Heat():
             return list(_heat(block, width))
@@ -110,7 +110,7 @@ def _wrapped(text: str, width: int, role: str) -> list[Line]:
 
 
 def _facts(block: Table, width: int) -> Iterator[Line]:
-    """Each on a line, what does not fit below it."""
+    """Yields the lines of a table of facts. Long facts are wrapped."""
     rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows]
     name = 2 + max((cell_len(row[0]) for row in rows), default=0)
     for row in rows:
@@ -121,7 +121,7 @@ def _facts(block: Table, width: int) -> Iterator[Line]:
 
 
 def _table(block: Table, width: int, most: int) -> Iterator[Line]:
-    """What does not fit goes on below; nothing is cut."""
+    """Yields the lines of a table. Long cells are wrapped, not cut."""
     rows = (block.columns, *([text_of(cell) for cell in row] for row in block.rows[:most]))
     texts = [[one_line(text) for text in row] for row in rows]
     widths, gap = column_widths(texts, block.left, width)
@@ -146,7 +146,7 @@ def _role(cell: Cell) -> str:
 
 
 def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tuple[list[int], int]:
-    """The widths that fit, and the gap between them. The widest gives way first; a number is torn apart last of all."""
+    """Returns column widths that fit, and the gap between columns. Shrinks the widest columns first, numbers last."""
     columns = list(zip(*texts, strict=True))
     widths = [max(map(cell_len, column)) for column in columns]
     longest = [max((cell_len(word) for text in column for word in text.split()), default=1) for column in columns]
@@ -160,7 +160,7 @@ def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tupl
 
 
 def _heat(heat: Heat, width: int) -> Iterator[Line]:
-    """Shares from 0 to 100, as many columns as there is room for: by number, shade and colour. None is a dash."""
+    """Yields the lines of a heat map with as many columns as fit. Each share has a number, a shade and a colour."""
     rows, columns = (label_texts(names, heat.places) for names in (heat.rows, heat.columns))
     label = min(14, max(map(cell_len, rows), default=0))
     each = max(NARROWEST_SHARE, min(WIDEST_SHARE, (width - label - 1) // max(1, len(columns))))

@@ -1,8 +1,8 @@
-"""Figures in characters, as rows of coloured runs, for the app and for the terminal.
+"""Draws figures with characters, as rows of coloured runs, for the app and the terminal.
 
-plotext draws the field between an axis on the left and one below; where axes end and which numbers they show is decided by
-the engine. plotext keeps a single figure, so one is drawn at a time. Bars and means lie on a line each, between their name
-and their value; curves are braille with a glyph along their way and their band behind."""
+plotext draws the field and its two axes; the engine determines their ends and ticks. plotext has one global figure, so
+figures are drawn one at a time. Each bar or mean has its own line, between its name and its value. Curves consist of
+braille characters with glyphs, in front of their band."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ Run = tuple[str, str | None]
 """text and its colour as #rrggbb"""
 Points = Sequence[tuple[float, float]]
 DOTS = 4
-"""of a braille cell, one above the other"""
+"""rows of dots in a braille cell"""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a figure's field is drawn with, and how large it may be, axes included."""
+    """The size and style of a figure, including its axes."""
 
     width: int
     height: int
@@ -47,7 +47,7 @@ class Shape:
 
 class Field:
     def __init__(self, across: Axis, up: Axis, columns: int, rows: int, quiet: str, *, name: str) -> None:
-        """`name` is that of the axis below."""
+        """`name` is the label of the horizontal axis."""
         import plotext
 
         self.across, self.up, self.columns, self.rows = across, up, columns, rows
@@ -65,20 +65,20 @@ class Field:
         plotext.xlim(across.low, across.high)
         plotext.xticks(across.ticks, across.labels)
         plotext.xlabel(fitted(one_line(name), min(columns, len(name))))
-        # plotext's limits are the middles of the outermost cells, ours their edges: lengths begin at the line below.
-        # Dots are finer than cells, so they are measured along an axis of their own, which is not shown.
+        # plotext's limits are the centres of the outermost cells, ours are their edges, so that bars start at the axis.
+        # Dots are finer than cells, so they have their own hidden axis.
         for side, cells in (("left", rows), ("right", rows * DOTS)):
             half = (up.high - up.low) / cells / 2 if cells > 1 else 0.0
             plotext.ylim(up.low + half, up.high - half, yside=side)
         plotext.yticks([tick - self.a_row / 2 for tick in up.ticks], up.labels)
         plotext.yticks([], [], yside="right")
-        plotext.text("", x=across.low, y=up.low, color="default")  # an axis without anything along it is left out
+        plotext.text("", x=across.low, y=up.low, color="default")  # plotext omits axes without content
 
     def column(self, value: float) -> int:
         return int(self.across.share(value) * (self.columns - 1) + 0.5)
 
     def line(self, points: Points, marker: str, ink: str | None) -> None:
-        """Through all points."""
+        """Draws a line through all points."""
         side = "right" if marker == "braille" else "left"
         self._plotext.plot(*self._clamp(points), marker=marker, color=_rgb(ink), yside=side)
 
@@ -86,11 +86,11 @@ class Field:
         self._plotext.scatter(*self._clamp(points), marker=list(markers), color=_rgb(ink))
 
     def _clamp(self, points: Points) -> tuple[list[float], list[float]]:
-        """The upper end belongs to the row below it."""
+        """Limits points to the field. The upper end belongs to the row below it."""
         return [x for x, _ in points], [min(y, self.up.high - self.a_row / 1000) for _, y in points]
 
     def read_rows(self) -> list[list[Run]]:
-        """Read from plotext's own cells: its text with escape sequences takes twice the time."""
+        """Reads plotext's cells, which takes half the time of reading its text with escape sequences."""
         monitor = self._plotext.active().monitor
         monitor.build_plot()
         rows: list[list[Run]] = []
@@ -106,7 +106,7 @@ def _rgb(ink: str | None) -> tuple[int, ...] | str:
 
 
 def listed(field: Field, names: Sequence[Run], values: Sequence[str]) -> list[list[Run]]:
-    """A field of lines, each with a name before it and a value behind it; names are all of one width."""
+    """Returns a field whose lines have a name on the left and a value on the right. All names have the same width."""
     rows = field.read_rows()
     lines = [[name, (" ", None), *row, (value, None)] for name, row, value in zip(names, rows, values, strict=False)]
     left = " " * (cell_len(names[0][0]) + 1)
@@ -116,7 +116,7 @@ def listed(field: Field, names: Sequence[Run], values: Sequence[str]) -> list[li
 def legend(
     entries: Sequence[tuple[str, str, str | None]], width: int, most: int, first: str, ink: str
 ) -> list[list[Run]]:
-    """(glyph, name, colour) of each, behind the name of the upright axis; in as many rows as it takes, and `most` at most."""
+    """Returns at most `most` rows with the label of the vertical axis and the (glyph, name, colour) of each series."""
     first = fitted(first, min(width, cell_len(first)))
     rows: list[list[Run]] = [[(first, ink)]] if first else []
     used = cell_len(first)
@@ -135,17 +135,17 @@ def legend(
 
 
 FILLS = ("█", "▒", "░", "▓")
-"""what tells series apart where colours cannot"""
+"""fills that distinguish series without colours"""
 
 
 def label_texts(names: Sequence[str], places: Sequence[int]) -> list[str]:
-    """Each behind its glyph, where it has a place among those who take part."""
+    """Returns the names, with glyphs if they are participants."""
     plain: list[str] = [one_line(name) for name in names]
     return [f"{glyph_of(place)} {name}" for place, name in zip(places, plain, strict=True)] if places else plain
 
 
 def line_places(figure: Figure) -> list[tuple[int, int]]:
-    """Which label and which series each line is of; a mean that is not known has none."""
+    """Returns the label and the series of each line. Unknown means have no line."""
     known = [[figure.form == "bars" or y is not None for y in series.ys] for series in figure.series]
     return [
         (group, place)
@@ -156,7 +156,7 @@ def line_places(figure: Figure) -> list[tuple[int, int]]:
 
 
 def draw_lines(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequence[str]) -> list[list[Run]]:
-    """A bar from zero, or a mark on its interval. `marks` are the colours of the labels, where they have places."""
+    """Draws bars from zero, or means on their intervals. `marks` are the colours of labels that are participants."""
     bars, labels = figure.form == "bars", label_texts(figure.labels, figure.places)
     fills = [FILLS[place % len(FILLS)] if shape.plain else "█" for place in range(len(figure.series))]
     entries = [(fills[place], one.name, inks[place]) for place, one in enumerate(figure.series)]
@@ -190,7 +190,7 @@ def draw_lines(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
 
 
 def _bar(field: Field, line: int, value: float | None, bounds: Interval | None, fill: str, ink: str) -> None:
-    """Its interval lies on top, so that it also reads without colours."""
+    """Draws a bar with its interval on top, which is readable without colours."""
     if value:
         field.line([(0.0, -line), (value, -line)], fill, ink)
     if value is not None and bounds:
@@ -213,7 +213,7 @@ def _mean(
 
 
 BETWEEN_GLYPHS = 12
-"""columns along a curve"""
+"""number of columns between two glyphs of a curve"""
 BAND = "░"
 
 
@@ -239,7 +239,7 @@ def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
 
 
 def _band(field: Field, series: Series, ink: str) -> None:
-    """Up and down in every column, in a softer colour."""
+    """Draws a band as a zigzag through every column, in a softer colour."""
     for stretch in stretches(series):
         hatched = [
             (x, end)
@@ -250,12 +250,12 @@ def _band(field: Field, series: Series, ink: str) -> None:
 
 
 def _softer(ink: str) -> str:
-    """Half way to grey."""
+    """Mixes the colour with grey."""
     return "#" + "".join(f"{(int(ink[at : at + 2], 16) + 128) // 2:02x}" for at in (1, 3, 5))
 
 
 def _every_column(stretch: Sequence[tuple[float, float, float]], field: Field) -> Iterator[tuple[float, float, float]]:
-    """The ends of the interval at each column, also between two points."""
+    """Yields the ends of the interval at each column, interpolated between points."""
     yield stretch[0]
     for before, after in pairwise(stretch):
         steps = field.column(after[0]) - field.column(before[0])
@@ -265,7 +265,7 @@ def _every_column(stretch: Sequence[tuple[float, float, float]], field: Field) -
 
 
 def _glyphs(field: Field, points: Points, place: int, curves: int, ink: str) -> None:
-    """At points of the curve, some way apart, and elsewhere for each curve: two that run together are still two."""
+    """Marks points of the curve at a distance, in other columns for each curve, so that overlapping curves are visible."""
     next_column, marked = BETWEEN_GLYPHS * place // curves, []
     for x, y in points:
         if field.column(x) >= next_column or (x, y) == points[-1]:
@@ -279,17 +279,17 @@ def _glyphs(field: Field, points: Points, place: int, curves: int, ink: str) -> 
 
 
 Colours = Mapping[str, Sequence[int]]
-"""of roles, and of marks as mark-0, mark-1, …"""
+"""by role, and by mark: mark-0, mark-1, …"""
 
 LEAST_HEIGHT = 7
-"""rows of a figure beneath which its note is left out"""
+"""height of a figure below which its note is left out"""
 CURVES_HEIGHT = 12
 
 
 def draw(
     figure: Figure, width: int, height: int, colours: Colours, plain: bool = False, *, notes: bool = True
 ) -> list[list[Run]]:
-    """At most `height` rows of `width` cells."""
+    """Draws a figure in at most `height` rows of `width` cells."""
     quiet = _hex(colours.get("quiet", GREY))
     if not any(y is not None for series in figure.series for y in series.ys):
         return [[(fitted(f"{one_line(figure.title)}: nothing to show yet", width), quiet)]]
@@ -301,7 +301,7 @@ def draw(
 
 
 def _within(row: list[Run], width: int) -> list[Run]:
-    """Where there is hardly any room, what is too wide ends at the edge."""
+    """Cuts a row at `width` cells."""
     if sum(cell_len(text) for text, _ in row) <= width:
         return row
     runs: list[Run] = []
@@ -319,7 +319,7 @@ def _field(figure: Figure, shape: Shape, colours: Colours) -> list[list[Run]]:
 
 
 def preferred_height(figure: Figure, width: int) -> int:
-    """Where there is room without end below: as many lines as it reads well in, its note included."""
+    """Returns a readable height of the figure, including its note, for output of unlimited height."""
     note = len(note_lines(figure, width))
     if figure.form == "lines":
         return CURVES_HEIGHT + note
@@ -328,7 +328,7 @@ def preferred_height(figure: Figure, width: int) -> int:
 
 
 def note_lines(figure: Figure, width: int, height: int = 1000) -> list[str]:
-    """What the intervals are, below the figure; where there is little room the figure itself needs it."""
+    """Returns the lines of the note on the intervals, or none if the figure needs the room."""
     text = one_line(figure.note)
     lines = [text[start:end] for start, end in wrapped(text, width)] if text else []
     least = LEAST_HEIGHT if figure.form == "lines" else 4
@@ -339,7 +339,7 @@ GREY = (128, 128, 128)
 
 
 def _ink(figure: Figure, series: Series, place: int, colours: Colours) -> str:
-    """That of its role, or the next one."""
+    """Returns the colour of the role of a series, or the next unused colour."""
     if len(figure.series) > 1 and not series.colour:
         return mark_ink(place, colours)
     return _hex(colours.get(series.colour or "primary", GREY))

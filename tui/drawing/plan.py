@@ -1,4 +1,4 @@
-"""What a study will take, as blocks for the command and for Compose: a table of facts, and its waves."""
+"""The plan of a study as blocks for the command and for Compose: a table of facts and the waves."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -8,12 +8,11 @@ from tidepool.storage.text import one_line
 
 
 def plan_table(plan: Mapping[str, Any], *, free: bool = False, further: Iterable[tuple[str, str]] = ()) -> Table:
-    """`free`: all of its answers are simulated; `further` rows come last."""
+    """Returns the table of a plan. `free`: all replies are simulated. `further` rows come last."""
     return table("", ("", ""), [*_rows(plan, free), *further], left=2)
 
 
 def wave_blocks(plan: Mapping[str, Any], most: int) -> list[Block]:
-    """A row for each wave."""
     figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
     if any(wave["rounds"] > 1 for wave in plan["waves"]):
         figures["rounds"] = "rounds"
@@ -24,7 +23,7 @@ def wave_blocks(plan: Mapping[str, Any], most: int) -> list[Block]:
 
 
 def plan_in_short(plan: Mapping[str, Any], power: Iterable[tuple[str, str]], width: int) -> Table:
-    """At most seven rows, each on one line; `power` rows say how precise the study is."""
+    """Returns the short plan with at most seven lines. `power` rows describe the precision of the study."""
     rows = dict(_rows(plan, free=False))
     if others := len(plan["transport"]["words"]) - 1:
         rows["transport"] = f"{plan['transport']['words'][0]} … and {others:,} more (--full)"
@@ -73,5 +72,5 @@ def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
 
 
 def is_exact(plan: Mapping[str, Any]) -> bool:
-    """Whether it is known before how many calls there will be."""
+    """Returns whether the exact number of requests is known in advance."""
     return plan["at_most"] is not None and bool(plan["at_most"]["calls"] == plan["calls"])

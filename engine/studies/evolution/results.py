@@ -1,8 +1,8 @@
-"""Prompt evolution: the reading half. Statistics, report and methods of a batch, and the comparison of several.
+"""The results of prompt evolution: statistics, report and methods of a batch, and the comparison of several batches.
 
-Batches of one seed and one problem set have the same held-out problems, so they are compared problem by problem; others are
-two samples. Runs of one config over several seeds are compared seed by seed. Either way the champions were chosen on training
-problems only.
+Batches with the same seed and problem set have the same held-out problems, so they are compared problem by problem.
+Others are two samples. Runs of one config over several seeds are compared seed by seed. In all cases, champions were
+chosen on training problems only.
 """
 
 import sqlite3
@@ -68,27 +68,27 @@ from tidepool.storage.transfer.tables import ExportContents
 CALLS = "calls"
 UNCLEAR_REPLIES = "unclear replies"
 CHAMPION = "champion"
-ONE_SEARCH = "In training, of one search: without intervals, since prompts descend from one another and the best is picked by this figure."
+ONE_SEARCH = "Training values of one search have no intervals, since prompts descend from each other and are selected by this value."
 STRATEGIES = {
     "genetic": "by a genetic algorithm",
-    "reflective": "by reflection: the mutator saw failed problems with the replies and proposed better instructions",
+    "reflective": "by reflection (the mutator saw failed problems with the replies and proposed better instructions)",
     "gepa": "by the package gepa",
     "random": "by random search",
 }
 HELD_OUT = (
-    "The champion, the fittest prompt on the training problems, and the best seed prompt were compared on {problems} held out from the "
-    "search, which chose neither of them. Their accuracies have Wilson's 95 % intervals (Wilson, 1927; with several replies a problem, those of a "
-    "rate over problems), graded scores Student's. The difference was taken problem by problem, with Student's interval and test. Problems "
-    "without a mark for one of them were left out of it, so it is not always the gap between the accuracies. Fitness and accuracy in training "
-    "decided which prompts went on, so they flatter the best."
+    "The champion is the prompt with the highest fitness on the training problems. It was compared with the best seed prompt on {problems} "
+    "held out from the search and not used to select either prompt. Accuracies have Wilson's 95 % intervals (Wilson, 1927; with several "
+    "replies per problem, those of a rate over problems), and graded scores have Student's. The difference was computed problem by problem, "
+    "with Student's interval and test. It excludes problems without a mark for one of the prompts, so it can deviate from the difference of "
+    "the accuracies. Prompts were selected by fitness and accuracy in training, so these values overestimate the best prompts."
 )
 UNCLEAR = (
-    "A reply that stayed without a readable answer is unclear. In training it counted as not right, so that no prompt gains by evading. "
-    "On held-out problems it was left out as neither right nor wrong."
+    "A reply without a readable answer is unclear. In training it counted as not correct, so that evasive prompts have no advantage. "
+    "On held-out problems it was excluded as neither correct nor wrong."
 )
 ESTIMAND = "these prompts on problems like these"
-BOUNDED = "The accuracy has bounds for all unclear replies wrong and right; a verdict was given only where they could not reverse it."
-ONE_RUN = "One run says little about the strategy that found these prompts: compare runs over several seeds."
+BOUNDED = "Bounds of the accuracy count all unclear replies as wrong or as correct. Verdicts were given only if the bounds could not reverse them."
+ONE_RUN = "One run is little evidence about its search strategy. For this purpose, compare runs over several seeds."
 
 
 class EvolutionResults(Results):
@@ -102,17 +102,17 @@ class EvolutionResults(Results):
             Outcome(name=ACCURACY, words=accuracy, unit=PERCENT, bounds=UNIT, per_talk=False, also=("accuracy",)),
             Outcome(
                 name=UNCLEAR_REPLIES,
-                words="unclear replies of the champion on them",
+                words="unclear replies of the champion on held-out problems",
                 unit=PERCENT,
                 bounds=UNIT,
                 per_talk=False,
                 described_only=True,
             ),
-            Outcome(name=CALLS, words="calls that the search took", per_talk=False, digits=0),
+            Outcome(name=CALLS, words="requests of the search", per_talk=False, digits=0),
         ]
 
     def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
-        """Of a run that came to its end."""
+        """Returns the values of a completed run."""
         stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
         champion = stored.get(CHAMPION) or {}
         return BatchValues(
@@ -151,7 +151,7 @@ class EvolutionResults(Results):
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
         data: dict[str, Cell] = {
             "strategy": statistics["strategy"],
-            "calls of the search": statistics["search_calls"],
+            "requests of the search": statistics["search_calls"],
             "generations": len(statistics["generations"]),
         }
         if statistics["champion"] and statistics["baseline"]:
@@ -162,7 +162,7 @@ class EvolutionResults(Results):
         return {**data, "p (Holm)": PValue(p_value), "stopped by": statistics["stopped_by"] or "–"}
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-        """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
+        """Compares completed batches, or whole runs if a config was run with several seeds."""
         groups = groups_of(connection, batches, RUNS)
         if len(groups) < len(batches):
             return seed_differences(groups, RUNS)
@@ -172,7 +172,6 @@ class EvolutionResults(Results):
         return rows
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
-        """Of several seeds."""
         return blocks_over_seeds(batches, differences, RUNS)
 
     def methods(
@@ -181,26 +180,28 @@ class EvolutionResults(Results):
         settings = config.sections["evolution"]
         weights = " + ".join(f"{weight:g} × {name}" for name, weight in settings["weights"].items() if weight)
         missing = statistics["genomes"].get("missing")
-        fitness = f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1."
+        fitness = f"Fitness was {weights}, minus a penalty for long prompts. Each part was between 0 and 1."
         measures, extra = (fitness, *_marking(settings)), []
         if settings.get("seed_final"):
             extra.append(
-                "After the search all seed prompts were asked more training problems, so that the best was found with care."
+                "After the search, all seed prompts were evaluated on additional training problems to choose the best one reliably."
             )
         if settings.get("random_baseline"):
-            extra.append("A random search with as many calls was compared with the champion in the same way.")
+            extra.append(
+                "A random search with the same number of requests was compared with the champion in the same way."
+            )
         return KindMethods(
             design=tuple(_design(settings)),
             measures=measures,
             missing=(
-                f"{100 * missing:.1f} % of the answers on training problems are missing: a call that failed is never a "
-                "wrong answer.",
+                f"{100 * missing:.1f} % of the answers on training problems are missing. Failed requests did not count as "
+                "wrong answers.",
             )
             if missing
             else (),
             analysis=(
-                f"The search took {counted(len(statistics['generations']), 'generation')} of "
-                f"{counted(statistics['genomes']['total'], 'prompt')} in all, and {counted(statistics['search_calls'], 'call')}.",
+                f"The search took {counted(len(statistics['generations']), 'generation')} with "
+                f"{counted(statistics['genomes']['total'], 'prompt')} in all, and {counted(statistics['search_calls'], 'request')}.",
                 HELD_OUT.format(problems=counted(_size(settings, "validation"), "problem")),
                 BONETT_PRICE,
                 *((BOUNDED,) if UNCLEAR in measures else ()),
@@ -241,7 +242,7 @@ def _verdicts(statistics: Statistics) -> Iterator[Block]:
 
 
 def verdict(statistics: Statistics) -> str:
-    """What the held-out problems show."""
+    """Returns the conclusion from the held-out problems."""
     champion, seed = statistics["champion"], statistics["baseline"]
     if statistics["difference"] is None:
         return "Not validated yet. Training figures overestimate the best prompt."
@@ -253,13 +254,13 @@ def verdict(statistics: Statistics) -> str:
 
 
 def _gain(compared: Statistics) -> Estimate:
-    """Of the champion over the best seed prompt, or over a random search."""
+    """Returns the gain of the champion over the best seed prompt or a random search."""
     ends = in_percent(compared["difference_ci95"])
     return Estimate(100 * (compared["difference"] or 0), ends, 1, " points", signed=True)
 
 
 def _shared(compared: Statistics) -> str:
-    """What a gain is over, unlike the accuracy of each prompt."""
+    """Returns the number of problems that both prompts have in common."""
     return f"on {counted(compared['pairs'], 'held-out problem')}"
 
 
@@ -281,7 +282,7 @@ def _reversible(compared: Statistics) -> bool:
 
 
 def _finalists(statistics: Statistics, finalists: Mapping[str, Statistics]) -> Iterator[Block]:
-    """On held-out problems: all of them, by what a scorer measured beside its score, and by model."""
+    """Yields the results on held-out problems: accuracies, other metrics of a scorer, and results by model."""
     rows: list[tuple[Cell, ...]] = [
         (
             title,
@@ -307,7 +308,7 @@ def _finalists(statistics: Statistics, finalists: Mapping[str, Statistics]) -> I
     if names := dict.fromkeys(name for row in metrics.values() for name in row):
         rows = [(name, *(_metric(row.get(name)) for row in metrics.values())) for name in names]
         columns = ("metric", *(f"{title} (95 %)" for title in metrics))
-        yield table("what the scorer measured on held-out problems", columns, rows)
+        yield table("metrics of the scorer on held-out problems", columns, rows)
     champion, baseline = ((statistics[role] or {}).get("models") or {} for role in ("champion", "baseline"))
     if len(champion) > 1:
         rows = [
@@ -344,7 +345,7 @@ def _search(statistics: Statistics) -> Iterator[tuple[str, str]]:
 
 
 def _prompts(finalists: Mapping[str, Statistics]) -> Iterator[Block]:
-    """A prompt that has two roles is told once."""
+    """Yields the prompts of the finalists. A prompt with two roles is shown once."""
     by_genome: dict[str, tuple[str, Statistics]] = {}
     for title, row in finalists.items():
         by_genome.setdefault(row["genome_id"], (title, row))
@@ -366,22 +367,24 @@ def _drawn(generations: Sequence[Statistics]) -> Iterator[Block]:
 
 def _design(settings: Mapping[str, Any]) -> Iterator[str]:
     seeds = settings.get("seed_prompts")
-    origin = counted(len(seeds), "seed prompt") + " of our own" if seeds else "the seed prompts that come with Tidepool"
+    origin = counted(len(seeds), "custom seed prompt") if seeds else "the built-in seed prompts of Tidepool"
     yield (
         f"Prompts were evolved {STRATEGIES.get(settings['strategy'], settings['strategy'])}, from {origin}, in populations of "
         f"{settings['population_size']:,} over at most {counted(settings['max_generations'], 'generation')}."
     )
     if settings["strategy"] == "genetic":
         yield (
-            f"Parents were chosen by {settings['selection']} selection and joined by {settings['crossover'].replace('_', '-')} crossover "
-            f"(rate {settings['crossover_rate']:g}); segments were changed at a rate of {settings['mutation_rate']:g}, also by rewriting "
-            f"with {settings['mutator']}; the best {settings['elite_size']:,} went on unchanged."
+            f"Parents were chosen by {settings['selection']} selection and combined by {settings['crossover'].replace('_', '-')} crossover "
+            f"(rate {settings['crossover_rate']:g}). Segments were mutated at a rate of {settings['mutation_rate']:g}, in part by rewriting "
+            f"with {settings['mutator']}. The best {settings['elite_size']:,} were kept unchanged."
         )
     elif settings["strategy"] != "random":
         yield f"{settings['mutator']} rewrote prompts."
     framed = any(QUESTION in prompt for prompt in seeds or ())
     place = (
-        "message around the question (or the system prompt, where it names no question)" if framed else "system prompt"
+        "message around the question (or the system prompt, if it has no place for the question)"
+        if framed
+        else "system prompt"
     )
     sources = (settings.get("frozen") or {}).get("sources") or {}
     problems = listing(list(sources.values())) if sources else f"the set {settings['problems']}"
@@ -391,11 +394,11 @@ def _design(settings: Mapping[str, Any]) -> Iterator[str]:
         f"{sampling(settings, 'a solution')}."
     )
     if settings.get("racing"):
-        yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
+        yield "Problems were used in stages. After each stage, the weaker half of the prompts was dropped (successive halving)."
 
 
 def _size(settings: Mapping[str, Any], split: str) -> int:
-    """As many as there were: a file may have fewer than it was asked for."""
+    """Returns the number of problems that were available, which can be less than the requested number."""
     if frozen := settings.get("frozen"):
         return len(frozen[split])
     return int(settings["max_problems" if split == "training" else "validation_problems"])
@@ -410,18 +413,18 @@ MEASURED = {
     },
     "any": {"number": (84, 80, 60, 4), "choice": (13, 13, 12, 0), "label": (9, 9, 8, 0), "text": (14, 0, 0, 2)},
 }
-"""replies of an outside author by form and answer: all, read, read correctly, and unclear because they give no answer (docs/tasks.md;
-`test_replies_of_outside_authors_are_read_as_published` holds the figures)"""
+"""replies of an independent author by form and answer: all, read, read correctly, and without an answer (docs/tasks.md;
+`test_replies_of_outside_authors_are_read_as_published` checks the numbers)"""
 BEFORE = (107, 114)
-"""read correctly of what was read, of the first author's replies in the form, before rules were changed because of them"""
+"""of another author's replies in the form: read correctly and read, before they led to changes of the rules"""
 EXPECTED = {"number": "a number", "choice": "an option", "label": "a label", "text": "free text"}
 
 
 def _measured(form: str, kind: str) -> str:
     replies, read, correctly, silent = MEASURED[form][kind]
     accuracy = f", {correctly:,} of them correctly ({_with_wilson(correctly, read)})" if read else ""
-    unclear = f"; {silent:,} of the {replies - read:,} unclear ones give no answer" if replies > read else ""
-    return f"Of an outside author's {replies:,} replies with {EXPECTED[kind]} as answer, {read:,} were read{accuracy}{unclear}."
+    unclear = f". {silent:,} of the {replies - read:,} unclear ones give no answer" if replies > read else ""
+    return f"Of an independent author's {replies:,} replies with {EXPECTED[kind]} as answer, {read:,} were read{accuracy}{unclear}."
 
 
 def _with_wilson(successes: int, trials: int) -> str:
@@ -437,26 +440,26 @@ def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
         return
     judged = (
         f"rated from 0 to 10 by {settings['judge']}, which saw the question, the expected answer and the reply, but not the prompt"
-        f"{f', by the rubric “{rubric}”' if rubric else ''}; from {10 * settings['pass_mark']:g} on a reply counted as correct"
+        f"{f', by the rubric “{rubric}”' if rubric else ''}. Replies rated {10 * settings['pass_mark']:g} or higher counted as correct"
     )
     if task == "judge":
         yield f"Replies were {judged}. Judgements that failed or were unclear are missing."
         return
     if settings.get("answer_form") == "line":
-        yield f'Every message ended with a sentence that asks for the form: "{FORM}…". Only a marked answer was read.'
+        yield f'Every message ended with a request for this form: "{FORM}…". Only answers in this form were read.'
     form = "line" if settings.get("answer_form") == "line" else "any"
     reader, problems = AnswerTask(task or "auto"), (settings.get("frozen") or {}).get("validation") or [{"answer": "1"}]
     yield from (_measured(form, kind) for kind in sorted({reader.kind(problem["answer"]) for problem in problems}))
     if form == "line":
         yield (
-            f"Of another author's {BEFORE[1]} that were read, with answers of all kinds, {BEFORE[0]} were read correctly before rules "
-            f"were changed because of them ({_with_wilson(*BEFORE)})."
+            f"Of another author's {BEFORE[1]} replies that were read, with answers of all kinds, {BEFORE[0]} were read correctly before "
+            f"they led to changes of the rules ({_with_wilson(*BEFORE)})."
         )
     if task in ("choice", "label"):
-        yield f"A reply was right where the {'option' if task == 'choice' else 'label'} that it commits to was the expected one."
+        yield f"A reply was correct if the {'option' if task == 'choice' else 'label'} that it commits to was the expected one."
     else:
         yield (
-            "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001 and 1 %, texts after "
+            "A reply was correct if the answer extracted from it matched that of the problem: numbers to within 0.001 and 1 %, texts after "
             "normalisation."
         )
     if settings.get("unclear") == "judge":
@@ -468,7 +471,7 @@ def _marking(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tuple[str, Score]]:
-    """A prompt that shares no answered problem with the champion is left out."""
+    """Yields the scores of a run, without prompts that share no answered problem with the champion."""
     stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
     for name in ROLES:
         row = stored.get(name) or {}

@@ -1,6 +1,6 @@
-"""Query mutation: the reading half. Statistics, report and methods of a batch, and the comparison of several.
+"""The results of query mutation: statistics, report and methods of a batch, and the comparison of several batches.
 
-Batches are compared query by query; runs of one config over several seeds, seed by seed.
+Batches are compared query by query. Runs of one config over several seeds are compared seed by seed.
 """
 
 import sqlite3
@@ -51,8 +51,8 @@ from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents, steps_table
 
 PAIRED = (
-    "Gains are exploratory and taken query by query; Holm's correction is over this table. The best operator was picked on these very queries. To "
-    f"compare learners rather than policies, run {SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
+    "Gains are exploratory and computed query by query, with Holm's correction over this table. The best operator was selected on the same queries. "
+    f"To compare learners instead of policies, run {SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
 )
 LEARNERS = {
     "bandit": "a contextual bandit",
@@ -60,20 +60,20 @@ LEARNERS = {
     "random": "a policy that chooses at random",
 }
 REWARDED = {
-    "keyword": "by its words: 0 for a refusal, else by how many different content words it brought",
-    "similarity": "by the cosine of its embedding and the reference answer's, no less than 0",
+    "keyword": "by its words (0 for a refusal, else by its number of different content words)",
+    "similarity": "by the cosine similarity of its embedding with that of the reference answer, at least 0",
     "judge": "by {judge}, which saw the question, the reference and the answer",
 }
 HELD_OUT = (
-    "On queries held out from training, the policy, a random one, each operator played constantly and the unchanged query had episodes by "
-    "the same rules. A query's score is the mean reward of its episodes. Means have Student's 95 % intervals over queries; "
-    "the policy's gains over random play, the best constant operator, the unchanged query and learners that ran beside were taken query by "
-    "query, with Student's 95 % intervals and two-sided tests (where few queries differed, those of Bonett and Price, 2012), corrected as one "
-    "exploratory family (Holm, 1979). They describe these policies on queries like these. The best constant operator was picked on these very queries, "
-    "which favours it: where it was ahead, its p-value was multiplied by the number of operators."
+    "On queries held out from training, these contenders had episodes under the same rules: the policy, a random policy, each operator played "
+    "constantly, the unchanged query, and other learners if there were any. The score of a query is the mean reward of its episodes. Means have "
+    "Student's 95 % intervals over queries. Gains of the policy over random play, the best constant operator, the unchanged query and other learners "
+    "were computed query by query, with Student's 95 % intervals and two-sided tests (if few queries differed, those of Bonett and Price, 2012), "
+    "corrected as one exploratory family (Holm, 1979). They describe these policies on queries like these. The best constant operator was "
+    "selected on the same queries, which favours it. If it was ahead, its p-value was multiplied by the number of operators."
 )
 ESTIMAND = "these policies on queries like these"
-CURVES = "Rewards while learning are smoothed exponentially (0.3 of the newest update)."
+CURVES = "Rewards during learning are smoothed exponentially (weight 0.3 for the newest update)."
 
 
 class MutationResults(Results):
@@ -118,12 +118,12 @@ class MutationResults(Results):
             data = {
                 "policy on held-out queries": _reward(heldout["policy"]),
                 "random on held-out queries": _reward(heldout["random"]),
-                "best constant operator there": _reward(heldout["best_constant"]),
-                "unchanged query": _reward(heldout["unchanged"]),
+                "best constant operator on held-out queries": _reward(heldout["best_constant"]),
+                "unchanged held-out queries": _reward(heldout["unchanged"]),
                 **{f"policy over {names.get(name, name)}": _gain(one) for name, one in heldout["differences"].items()},
                 "held-out queries": heldout["queries"],
             }
-        data |= {"steps masked": statistics["masked_steps"], "rewrites that fell back": statistics["fallback_rewrites"]}
+        data |= {"steps masked": statistics["masked_steps"], "failed rewrites": statistics["fallback_rewrites"]}
         for name, row in statistics["operators"].items():
             data |= {f"{name}: uses": row["uses"], f"{name}: mean reward": Number(row["mean_reward"], 3)}
         return data
@@ -137,7 +137,6 @@ class MutationResults(Results):
         return pairwise([batch["id"] for batch in batches], rewards, compared, measure)
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
-        """Of several seeds."""
         return blocks_over_seeds(batches, differences, RUNS)
 
     def methods(
@@ -204,7 +203,7 @@ def _heldout(statistics: Statistics) -> Iterator[Block]:
 def _beaten(
     differences: Mapping[str, Mapping[str, Any]], contenders: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> Iterator[Words]:
-    """That the policy was beaten stands out."""
+    """Yields a warning for each contender that is better than the policy."""
     if any(row["p_value_holm"] is None for row in differences.values()):
         yield Words(f"Gains without a p-value: {TOO_FEW_PAIRS}.", "warning")
     for name, row in differences.items():
@@ -217,7 +216,7 @@ def _beaten(
 
 def _lost(statistics: Statistics) -> Iterator[Words]:
     if masked := statistics["masked_steps"]:
-        yield Words(f"{counted(masked, 'step')} without an answer left out of training.", "quiet")
+        yield Words(f"Left out of training: {counted(masked, 'step')} without an answer.", "quiet")
     if fallen := statistics["fallback_rewrites"]:
         yield Words(f"{counted(fallen, 'rewrite')} failed and left the query unchanged.", "quiet")
 
@@ -241,7 +240,7 @@ def _learning(statistics: Statistics) -> Iterator[Block]:
 
 
 def _operators(statistics: Statistics) -> Iterator[Block]:
-    """How often each operator was played, at first and in the end, and what it brought."""
+    """Yields a table of the operators: uses, share of the first and last update, and mean reward."""
     operators, updates = statistics["operators"], statistics["updates"]
     if not any(row["uses"] for row in operators.values()):
         return
@@ -255,7 +254,7 @@ def _operators(statistics: Statistics) -> Iterator[Block]:
         )
         for name, row in operators.items()
     ]
-    yield table("operators", ("operator", "uses", "share at first", "at last", "mean reward"), rows)
+    yield table("operators", ("operator", "uses", "share at start", "at end", "mean reward"), rows)
 
 
 def _percent(count: int, total: int) -> Number:
@@ -267,31 +266,31 @@ def _percent(count: int, total: int) -> Number:
 
 def _design(settings: Mapping[str, Any], operators: str) -> Iterator[str]:
     yield (
-        f"In each step of an episode one of the operators {operators} was applied to a query by {settings['mutator']}, and "
-        f"{settings['target']} answered the query as it then was, both with {sampling(settings, 'an answer')}."
+        f"In each step of an episode, {settings['mutator']} applied one of the operators {operators} to a query. Then "
+        f"{settings['target']} answered the resulting query. Both used {sampling(settings, 'an answer')}."
     )
     length = counted(settings["episode_length"], "step")
     yield f"An episode ended after {length}, or with a reward of at least {settings['success']:g}."
     seen = "hashed words" if settings["encoder"] == "hashing" else f"embeddings by {settings['encoder']}"
     if settings.get("policy_content"):
-        yield f"A policy that had been trained before was evaluated, and saw queries as {seen}."
+        yield f"A previously trained policy was evaluated. It received queries as {seen}."
     else:
         yield (
-            f"Which operator to apply was learned by {LEARNERS.get(settings['learner'], settings['learner'])} over "
-            f"{settings['num_env_steps']:,} answered steps, in {counted(settings['num_processes'], 'environment')} at once with an "
-            f"update every {settings['num_processes'] * settings['num_steps']:,} steps; queries were seen as {seen}."
+            f"The operator was chosen by {LEARNERS.get(settings['learner'], settings['learner'])}, trained over "
+            f"{settings['num_env_steps']:,} answered steps in {counted(settings['num_processes'], 'parallel environment')}, with an "
+            f"update every {settings['num_processes'] * settings['num_steps']:,} steps. It received queries as {seen}."
         )
         if settings["learner"] == "ppo":
             yield (
-                f"PPO ran with learning rate {settings['learning_rate']:g}, γ {settings['gamma']:g}, λ {settings['gae_lambda']:g}, clip "
+                f"PPO used learning rate {settings['learning_rate']:g}, γ {settings['gamma']:g}, λ {settings['gae_lambda']:g}, clip "
                 f"{settings['clip']:g}, entropy {settings['entropy']:g}, {counted(settings['ppo_epoch'], 'epoch')} and "
-                f"{counted(settings['num_mini_batch'], 'minibatch', 'minibatches')} an update."
+                f"{counted(settings['num_mini_batch'], 'minibatch', 'minibatches')} per update."
             )
     number = len(settings.get("query_list") or ())
     origin = "the built-in set" if settings["queries"] == "builtin" else "a file"
     yield (
-        f"Of {f'{number:,} ' if number else ''}queries of {origin}, a share of {settings['heldout']:g} was held out by the seed, and "
-        f"each contender played {counted(settings['repeats'], 'episode')} on each of them."
+        f"Of {f'{number:,} ' if number else ''}queries of {origin}, a share of {settings['heldout']:g} was held out, drawn by the seed. "
+        f"Each contender played {counted(settings['repeats'], 'episode')} on each of them."
     )
 
 
@@ -300,11 +299,11 @@ def _missing(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iter
     if settings.get("on_error") == "refusal":
         yield "A step without an answer counted as a refusal, with a reward of 0."
     elif masked:
-        yield f"{counted(masked, 'step')} without an answer {'was' if masked == 1 else 'were'} masked: the episode ended before it."
+        yield f"{counted(masked, 'step')} without an answer {'was' if masked == 1 else 'were'} masked, and the episode ended before it."
     if fallen:
-        yield f"{counted(fallen, 'rewrite')} failed and left the query as it was."
+        yield f"{counted(fallen, 'rewrite')} failed and left the query unchanged."
     if lost := (statistics.get("heldout") or {}).get("missing"):
-        yield f"{counted(lost, 'held-out query', 'held-out queries')} without an answer for every contender {'is' if lost == 1 else 'are'} left out."
+        yield f"{counted(lost, 'held-out query', 'held-out queries')} without an answer for every contender {'was' if lost == 1 else 'were'} left out."
 
 
 # -- several batches ---------------------------------------------------------------------------------------------
@@ -357,7 +356,7 @@ RUNS = Runs(
 
 
 def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
-    """None where fewer than two queries were answered in both."""
+    """Compares two batches query by query. Returns None if they have fewer than two answered queries in common."""
     gain = of_pairs(numpy.array([first[query] - second[query] for query in first if query in second]))
     if gain is None or gain.clusters < 2:
         return None

@@ -1,8 +1,4 @@
-"""The report of a secret game, the view of one that is running, and the comparison of batches.
-
-Where two batches played the same schedule, the same two agents met conversation by conversation, and the difference is taken within
-each meeting. Otherwise the batches are two samples, each with its own clusters.
-"""
+"""The report of a secret game, for ended and running batches, and its figures for comparisons."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,6 +23,7 @@ from tidepool.engine.reports.blocks import (
     series_of,
     table,
     text_of,
+    units_in_words,
 )
 from tidepool.engine.studies.secret_game.analysis import SIDE_SHARES, TALK_SHARES
 
@@ -83,7 +80,7 @@ def figures(stats: Row) -> dict[str, Cell]:
 
 
 def share(row: Row, name: str, unit: str = "") -> Estimate:
-    """A share in percent with its interval, both by the names they have in the JSON."""
+    """Returns a share in percent with its interval, by its name in the JSON."""
     return Estimate(row[f"{name}_percentage"], ends_of(row[f"{name}_ci95"]), 1, unit)
 
 
@@ -102,7 +99,7 @@ def _headlines(whole: Row) -> Iterator[Block]:
 
 
 def _inference(facts: Row) -> Iterator[Block]:
-    rests = " and ".join(f"{facts[word]:,} {word}" for word in facts["clusters"].split(" and "))
+    rests = " and ".join(f"{facts[word]:,} {units_in_words(word)}" for word in facts["clusters"].split(" and "))
     if "games" not in facts["clusters"] or facts["games"] > 1:
         yield Words(f"95 % intervals describe {facts['speaks_of']}; n = {rests}.", "quiet")
     if note := facts.get("note"):
@@ -112,7 +109,7 @@ def _inference(facts: Row) -> Iterator[Block]:
 def _uncertain(uncertain: Row | None) -> Iterator[Block]:
     if uncertain:
         yield Words(
-            f"Uncertain: {counted(uncertain['sides'], 'side')} ({number(uncertain['percentage'], 1, ' %')}) used their secret only as an ordinary "
+            f"Uncertain: {counted(uncertain['sides'], 'side')} ({number(uncertain['percentage'], 1, ' %')}) used their secret only as a common "
             "word and count as not revealed. If all of them revealed, the rate is "
             f"{interval(uncertain['secrets_revealed_bounds'])} % of sides.",
             "warning",
@@ -129,7 +126,7 @@ def _missing(missing: Row) -> Iterator[Block]:
 
 
 def _agents(stats: Row) -> Table:
-    """The best first, each with the ranks that its mean score leaves open."""
+    """Returns a table of the agents, the best first, with the interval of each rank."""
     agents, ranks = stats["agents"], {row["agent"]: row["rank_ci95"] for row in stats["ranking"]}
     order = sorted(agents)
     rows = [
@@ -158,7 +155,7 @@ def _openers(openers: Mapping[str, Row]) -> Iterator[Words]:
 
 
 def _models(stats: Row) -> Iterator[Table]:
-    """Where a model is more than one agent."""
+    """Yields a table by model if a model plays several agents."""
     models = stats.get("models") or {}
     if 1 < len(models) < sum(row["interactions"] > 0 for row in stats["agents"].values()):
         rows = [(name, *_side_cells(row)) for name, row in models.items()]
@@ -179,7 +176,7 @@ def _talk_shares(row: Row) -> list[Cell]:
 
 
 def _comparisons(comparisons: Sequence[Row]) -> Iterator[Block]:
-    """Those that differ most surely come first."""
+    """Yields the comparisons of agents, those with the smallest p-values first."""
     if not comparisons:
         return
     tests = ("p_value", "p_value_holm") if any(row["p_value"] is not None for row in comparisons) else ()

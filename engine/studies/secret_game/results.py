@@ -37,7 +37,7 @@ class GameResults(Results):
         ]
 
     def branch_measures(self, sections: Sections) -> list[Outcome]:
-        """The outcomes of the agent that speaks at the branched message, counted after it."""
+        """Returns the outcomes, after the branched message, of the agent that wrote it."""
         words = {"speaker_revealed": "speaker reveals", "speaker_obtained": "speaker obtains"}
         return [Outcome(name=name, words=what, unit=PERCENT, bounds=UNIT) for name, what in words.items()]
 
@@ -47,7 +47,7 @@ class GameResults(Results):
         return values_by_talk(connection, batch, self.measures(sections), linked=design.linked, blocks=scenarios)
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        """The statistics of the JSON summary, including the hand codes."""
+        """Returns the statistics of the JSON summary, including hand codes."""
         failed = {tuple(json.loads(names)): count for names, count in failures_by_pair(connection, batch["id"])}
         found = analyse_sides(Sides.read(outcomes(connection, batch["number"])), failed, GameDesign.of(config))
         return with_coding(connection, batch, found | {"sat_out": sit_outs(connection, batch["id"])})

@@ -1,4 +1,4 @@
-"""The report of a simulation, the view of one that is running, and its methods in sentences."""
+"""The report of a simulation, for ended and running batches, and its methods text."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,8 +52,8 @@ def blocks(stats: Row) -> list[Block]:
 
 def figures(stats: Row) -> dict[str, Cell]:
     data: dict[str, Cell] = {
-        "combinations that met": stats["combinations_run"],
-        "combinations possible": stats["combinations_possible"],
+        "combinations run": stats["combinations_run"],
+        "possible combinations": stats["combinations_possible"],
         "messages": stats["messages"],
         "words": stats["words"],
         "failed simulations": stats["missing"]["simulations"],
@@ -141,7 +141,7 @@ def _entities(entities: Mapping[str, Row], measure: str) -> Iterator[Block]:
 
 
 def _attributes(attributes: Mapping[str, Row], measure: str) -> Iterator[Block]:
-    """The clearest first."""
+    """Yields a table by attribute, the smallest p-values first."""
     if not attributes:
         return
     ranked = sorted(attributes.items(), key=lambda item: _doubt(item[1]["tests"][measure]))
@@ -165,14 +165,14 @@ def _doubt(test: Row | None) -> tuple[float, float]:
 
 
 STYLES = {
-    "enacted": "Each entity spoke through its own model call. Its prompt held its description and attributes, and of the others only "
-    "their names and messages.",
-    "narrated": "One model call wrote each round for all entities. The text was then split at the names of the speakers.",
+    "enacted": "Each message was a separate request to the model. Its prompt held the description and attributes of the speaker, and of "
+    "the others only their names and messages.",
+    "narrated": "One request wrote each round for all entities. The text was then split at the names of the speakers.",
 }
 ORDERS = {"listed": "in the order of their list", "shuffled": "in an order drawn at random for each simulation"}
 MEANS = (
-    "The mean of an entity is taken over its own simulations and describes this entity. Its 95 % interval treats the combinations it was "
-    "in as clusters, so replicates count once."
+    "The mean of an entity is over its simulations and describes this entity. Its 95 % interval treats the combinations with this entity "
+    "as clusters, so replicates count once."
 )
 OVER_ENTITIES = (
     "A mean over entities describes entities like these in this context. Its 95 % interval is a jackknife interval with Student's "
@@ -180,7 +180,7 @@ OVER_ENTITIES = (
 )
 TESTS = (
     "Means of entities were tested against numeric attributes with Spearman's correlation and against groups with the Kruskal-Wallis test, "
-    "where at least ten entities had both. These tests are exploratory, with Holm's correction over all attributes and measures (Holm, 1979)."
+    "if at least ten entities had both. These tests are exploratory, with Holm's correction over all attributes and measures (Holm, 1979)."
 )
 
 
@@ -213,9 +213,9 @@ def _design(
         yield "Each message began with a private thought, which was stored and not shown to the others."
     yield (
         f"{statistics['combinations_run']:,} of {statistics['combinations_possible']:,} possible combinations were drawn at random, so that "
-        "all entities took part about equally often and each combination met once before any was repeated."
+        "all entities took part about equally often and every combination was used once before any was repeated."
     )
-    yield f"{settings['model']} spoke in {settings['language']} with {sampling(settings)}."
+    yield f"{settings['model']} wrote in {settings['language']} with {sampling(settings)}."
 
 
 def _measures(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -31,7 +31,7 @@ class SimulationResults(Results):
     shares_participants = True
 
     def measures(self, sections: Sections) -> list[Outcome]:
-        """None without a judge."""
+        """Returns the outcomes, which need a judge."""
         judge = sections.get("simulation", {}).get("judge")
         if not judge:
             return []
@@ -41,7 +41,7 @@ class SimulationResults(Results):
         return [whole, *(_of_entity(name, (low, high)) for name in names)]
 
     def branch_measures(self, sections: Sections) -> list[Outcome]:
-        """The rating of the entity that speaks at the branched message, and of the others."""
+        """Returns the rating of the entity that wrote the branched message, and of the others."""
         if not self.measures(sections):
             return []
         settings = sections["simulation"]
@@ -91,7 +91,7 @@ class SimulationResults(Results):
         return report.figures(statistics)
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-        """By conversations if the same combinations met, as in designs; else by the entities' own means."""
+        """Compares batches by conversation if they have the same combinations, else by the means of entities."""
         sections = [StoredConfig(batch["config"]).sections for batch in batches]
         if not (measures := self.measures(sections[0])):
             return []
@@ -154,7 +154,7 @@ def _rating_difference(rating: Outcome, first: Rated, second: Rated) -> dict[str
 
 
 def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:
-    """None if fewer than two entities were rated in both."""
+    """Compares two batches by the means of entities. Returns None if fewer than two entities have ratings in both."""
     means = [batch.means(RATING) for batch in (first, second)]
     both = means[0].keys() & means[1].keys()
     if len(both) < 2:

@@ -57,9 +57,9 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
     methods, outcomes = methods_told(database), branch.statistics["branch"]["outcomes"]
     for words in (
         "A side counted as revealing its secret if a detector found",
-        "The speaker is who speaks at t3; what counts is what follows it.",
+        "“Speaker” is the participant who speaks at t3. Measures count only later messages.",
         "Intervals are at 95 % and describe conversations like these.",
-        "All comparisons are exploratory and one family, with Holm's correction (Holm, 1979).",
+        "All comparisons are exploratory and form one family, with Holm's correction (Holm, 1979).",
         *(f"peaker {one['name'][8:-2]}s: {one['left_out']} conversations are left out" for one in outcomes),
         "Wilson EB (1927)",
         "Bonett DG, Price RM (2012)",
@@ -72,7 +72,7 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
         for one in new.branch.origin.redraws()
         if one.arm == "control"
     )
-    assert again < 50, "a control is drawn again, and is not the original"
+    assert again < 50, "a control is resampled, not copied"
     rows = query(
         database,
         "SELECT unit & 4294967295, value, cluster FROM measures WHERE batch_id = ? AND measure = 'speaker_revealed'",

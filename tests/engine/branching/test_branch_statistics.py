@@ -97,7 +97,7 @@ def test_a_report_of_one_conversation_claims_nothing_of_others() -> None:
         "outcomes": [{**outcome(SHARE, values, origin(1), shared(1)), "p_value_holm": None}],
     }
     told = " ".join(block.text for block in blocks({"branch": branch}) if isinstance(block, Words))
-    assert "claims nothing of others" in told and "no independent talks" in told
+    assert "says nothing about others" in told and "not independent conversations" in told
     assert plain_blocks("", {"branch": branch})
 
 

@@ -79,7 +79,7 @@ def test_the_sample_is_drawn_by_verdict_with_one_side_a_talk(
     warnings = [
         block.text for block in coding_blocks(analysis) if isinstance(block, Words) and block.level == "warning"
     ]
-    assert any("take the coders' codes for the truth" in text for text in warnings)
+    assert any("assume that the coders' codes are true" in text for text in warnings)
 
 
 def test_the_corrected_rates(game: tuple[dict[str, Any], dict[str, Any]], sides: list[Side]) -> None:

@@ -31,7 +31,7 @@ async def test_a_report_has_description_methods_prompts_and_config(name: str, da
         "In a secret game (mode standard), 2 agents (Ada and Dr. Bob)",
         "All 16 conversations were completed.",
         f"as study {summary['study_id']} with seed 7",
-        "This text describes the cell simulated:guarded, plain. The table at the end lists what the other levels set.",
+        "This text describes the cell simulated:guarded, plain. The table at the end lists the settings of the other levels.",
         "The agents and their models were Ada (simulated:guarded) and",
         "Every cell has all planned conversations (4).",
         "H1 (confirmatory) is about sides that revealed: “firmness: firm - plain”, expected to be negative. It describes conversations "
@@ -42,14 +42,14 @@ async def test_a_report_has_description_methods_prompts_and_config(name: str, da
         "Holm S (1979) ",
         '{"agents.*.instructions": "Never yield."}'.replace('"', "&quot;" if name == "html" else '"'),
         "Your own secret is the code word: tulip",
-        "The design of the study, with the config as it was written",
-        f"The whole config of batch {summary['cells'][0]['batch_id']} (simulated:guarded, plain)",
+        "Design of the study, with the config as written",
+        f"Complete config of batch {summary['cells'][0]['batch_id']} (simulated:guarded, plain)",
     ):
         assert words in text, words
     firm = re.findall(r"Prompt \d+: [^<\n]*", text)
     assert any(title.endswith(" in simulated:guarded, firm and simulated:naive, firm") for title in firm), firm
-    assert {words for title in firm for words in re.findall(r": (\d+ calls.*? as Ada)", title)} == {
-        "4 calls (2 to simulated:guarded and 2 to simulated:naive) as Ada"
+    assert {words for title in firm for words in re.findall(r": (\d+ requests.*? as Ada)", title)} == {
+        "4 requests (2 to simulated:guarded and 2 to simulated:naive) as Ada"
     }, firm
     assert text.count("No agent remembered earlier conversations.") == 1
 
@@ -85,7 +85,7 @@ async def test_methods_of_a_design_of_evolutions_tell_what_all_its_batches_share
     config.write_text(f'[batch]\nkind = "evolution"\n[evolution]\n{sizes}{factors}')
     summary = await run_study(load_config(config), database)
     text = "\n".join(block.text for block in study_report(database, summary).methods if isinstance(block, Words))
-    assert "On held-out problems it was left out" in text and "Prompts were evolved by a genetic algorithm" in text
+    assert "On held-out problems it was excluded" in text and "Prompts were evolved by a genetic algorithm" in text
     assert "Intervals are at 95 % and describe whole runs like these (problems: arithmetic)." in text
     unclear = summary["statistics"]["outcomes"]["unclear replies"]
     assert (

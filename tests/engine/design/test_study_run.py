@@ -127,9 +127,9 @@ def test_a_study_of_more_batches_than_any_config_makes_is_not_run(
     config, database = load_config(written(tmp_path)), tmp_path / "study.db"
     study, planned = create_study(config, database), plan_study(config, database)
     monkeypatch.setattr(ceilings, "CELLS", 7)
-    with pytest.raises(UsageError, match="8 batches, and 7 are the most"):
+    with pytest.raises(UsageError, match="The maximum for a run is 7"):
         asyncio.run(resume_study(study, database))
-    with pytest.raises(UsageError, match="8 batches, and 7 are the most"):
+    with pytest.raises(UsageError, match="The maximum for a run is 7"):
         asyncio.run(run_planned(planned, tmp_path / "again.db"))
     assert not (tmp_path / "again.db").exists()
 

@@ -41,7 +41,7 @@ async def test_the_same_meetings_are_compared_one_by_one(database: Path, tidepoo
     assert difference["p_value"] == difference["p_value_holm"] < 0.001
     shown = " ".join(tidepool("compare", *ids, NO_COLOR="1").stdout.split())
     assert "A: revealed, %" in shown and "sides that revealed, %" in shown
-    assert "#1 − #2, sides that revealed, %: -" in shown and "pair by pair" in shown
+    assert "#1 − #2, sides that revealed, %: -" in shown and "(paired)" in shown
     assert tidepool.json("compare", *ids)["kind"] == "secret_game"
 
 

@@ -44,12 +44,12 @@ async def test_models_as_served_what_failed_the_hash_and_every_prompt_are_told(
     )
     calls = dict(query(database, "SELECT model, count(*) FROM call GROUP BY model"))
     for sentence in (
-        "Simulated data: every answer came from",
+        "Simulated data: every reply came from",
         "In a secret game (mode retained), 4 agents (Ada, Bob, Cleo and Dion)",
         "Ada remembered all earlier conversations",
         "All models were sampled with temperature 0.7 and at most 300 tokens a message.",
         f"Of 30 conversations planned, {units['completed']} were completed and {units['failed']} failed.",
-        f"simulated:guarded ({calls['simulated:guarded']:,} calls; served as served-1)",
+        f"simulated:guarded ({calls['simulated:guarded']:,} requests; served as served-1)",
         f"{begun[:10]} {begun[11:16]} UTC",
         "Failures had these reasons: ",
         "Failed conversations were excluded",
@@ -122,6 +122,6 @@ async def test_hand_coding_is_told_where_there_is_any(database: Path) -> None:
     text = "\n".join(block.text for block in blocks if isinstance(block, Words))
     assert "2 coders (Eve and Fay) coded 98 of them by hand" in text
     assert "exact: sensitivity 80.0 %, specificity 95.0 %." in text
-    assert "40 % (35–45) of sides revealed; corrected by the codes" in text and "45 % (40–50)." in text
-    assert "take the coders' codes for the truth" in text
+    assert "40 % (35–45) of sides revealed. Corrected by the codes" in text and "45 % (40–50)," in text
+    assert "assume that the coders' codes are true" in text
     assert "κ of Eve and Fay was 0.79 over 40 sides" in text

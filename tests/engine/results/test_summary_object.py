@@ -35,7 +35,7 @@ def test_figures_are_attributes_that_say_what_the_json_says(summary: Summary) ->
     assert [wave.calls for wave in summary.waves] == [wave["calls"] for wave in summary["waves"]]
     assert summary.status == BatchStatus.PARTIAL and summary.failures[0].error
     assert set(Summary.__annotations__) <= set(summary)
-    with pytest.raises(AttributeError, match="no height"):
+    with pytest.raises(AttributeError, match="Unknown attribute height"):
         _ = summary.height
 
 

@@ -47,13 +47,13 @@ STUDIES: dict[str, Any] = {
     "mutation": lambda seed: mutation(seed=seed),
 }
 
-JUDGED, RANDOM = "The question was: “In favour?”", "random search with as many calls"
+JUDGED, RANDOM = "The question was: “In favour?”", "random search with the same number of requests"
 PAIRED = "Student's 95 % intervals and two-sided tests"
 SAID = {
     "secret_game": ("5 agents (Guarded, ", "round robin", "24 conversations in total", "exact (the word itself, also"),
     "simulation": ("4 described entities", "“A plan for a new water mill”", "6 of 6 possible", JUDGED),
-    "evolution": ("by a genetic algorithm", "answered problems of the set", RANDOM, "taken problem by problem"),
-    "mutation": ("a contextual bandit over 64 answered steps", "held out by the seed", PAIRED),
+    "evolution": ("by a genetic algorithm", "answered problems of the set", RANDOM, "computed problem by problem"),
+    "mutation": ("a contextual bandit, trained over 64 answered steps", "held out, drawn by the seed", PAIRED),
 }
 """some of what the methods of each must tell"""
 

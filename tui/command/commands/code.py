@@ -1,4 +1,4 @@
-"""`tidepool code`: coding a sample of a batch by hand, one key a code; its progress; its CSV out and in."""
+"""`tidepool code`: codes a sample of a batch by hand, with one key for each code, and exports and imports it as CSV."""
 
 import argparse
 import os
@@ -22,11 +22,11 @@ from tidepool.tui.drawing.text import console, one_line, shortened
 
 
 LONGEST = 64
-"""bytes that come at once: a key, an escape sequence, something pasted"""
+"""bytes of one read: a key, an escape sequence or pasted text"""
 
 
 def terminal() -> int | None:
-    """The terminal that keys are read from; None where there is none, on either side."""
+    """Returns the terminal from which keys are read; None if stdin or stdout is not a terminal."""
     try:
         number = sys.stdin.fileno()
         return number if os.isatty(number) and os.isatty(sys.stdout.fileno()) else None
@@ -36,8 +36,8 @@ def terminal() -> int | None:
 
 @contextmanager
 def single_keys(number: int) -> Iterator[None]:
-    """Each key is at hand as soon as it is pressed, and is not shown. Ctrl+C and Ctrl+Z do what they always do; after the
-    latter the terminal is taken up again as it was."""
+    """Reads each key as soon as it is pressed, without echo. Ctrl+C and Ctrl+Z work as usual, and this mode returns after
+    Ctrl+Z."""
     import signal
     import termios
     import tty
@@ -57,8 +57,8 @@ def single_keys(number: int) -> Iterator[None]:
 
 
 def key(number: int) -> str | None:
-    """The next key; arrows and the like are none (""). What is pasted, or comes while nobody looks, is no key either: one
-    press is one code. None: the terminal is gone."""
+    """Returns the next key, or None if the terminal is gone. Returns "" for special keys and for several characters at once
+    (pasted or typed ahead), since a code must be a single key press."""
     try:
         data = os.read(number, LONGEST)
     except OSError:
@@ -73,13 +73,13 @@ def key(number: int) -> str | None:
 
 
 MOST_SHOWN = 20_000
-"""characters of one message"""
+"""number of characters of one message"""
 STOP, UNDO, SKIP = ("q", "Q", "\x04"), ("u", "U"), ("s", "S")
 ENTER, BACKSPACE = ("\r", "\n"), ("\x7f", "\x08")
 
 
 def code_all(session: CodingSession, screen: int) -> int:
-    """Until all is coded, or the coder stops; whatever was coded is in the file."""
+    """Codes until the sample is complete or the coder stops. Each code is stored at once."""
     out = console()
     try:
         with single_keys(screen):
@@ -93,8 +93,8 @@ def code_all(session: CodingSession, screen: int) -> int:
 def _end(session: CodingSession) -> str:
     message = f"{session.progress} coded by {session.coder}"
     if session.next is None:
-        return f"{message}: all; `tidepool code {session.batch_id} --status` tells what follows"
-    return f"{message}; `tidepool code {session.batch_id}{_coder_option(session.coder)}` goes on"
+        return f"{message}. The sample is complete. Results: tidepool code {session.batch_id} --status"
+    return f"{message}. Continue: tidepool code {session.batch_id}{_coder_option(session.coder)}"
 
 
 def _coder_option(coder: str) -> str:
@@ -104,8 +104,8 @@ def _coder_option(coder: str) -> str:
 def _code_each(session: CodingSession, out: Console, screen: int) -> None:
     note: str | None = ""
     while note is not None:
-        if (subject := session.subject()) is None:  # the last code can be taken back too
-            echo_in_place(f"{session.progress} coded: all · u undo · any other key ends")
+        if (subject := session.subject()) is None:  # the last code can be undone too
+            echo_in_place(f"{session.progress} coded, sample complete · u undo · any other key ends")
             if not (key(screen) in UNDO and session.undo()):
                 return
             continue
@@ -140,7 +140,7 @@ def _keys(session: CodingSession) -> str:
 
 
 def _answer(session: CodingSession, subject: Subject, screen: int, note: str) -> str | None:
-    """What is to be said before the next one; None: the coder stops."""
+    """Reads keys until one changes something. Returns a note to show with the next side, or None if the coder stops."""
     codebook, typed = session.codebook, ""
     while True:
         echo_in_place(
@@ -165,7 +165,7 @@ def _answer(session: CodingSession, subject: Subject, screen: int, note: str) ->
             if code := codebook.read(typed):
                 session.code(subject, code)
                 return ""
-            note, typed = "no rating", ""
+            note, typed = "invalid rating", ""
         elif codebook.typed and pressed in BACKSPACE:
             typed = typed[:-1]
         elif codebook.typed and pressed and pressed in "0123456789.,-":

@@ -38,58 +38,58 @@ from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 def add_entities_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="the entities of the library")
-    listing.add_argument("--type", metavar="TYPE", help="only those of one type")
-    _add_ids(actions.add_parser("show", help="one entity with all its attributes"))
+    listing = actions.add_parser("list", help="list the entities of the library")
+    listing.add_argument("--type", metavar="TYPE", help="list only entities of this type")
+    _add_ids(actions.add_parser("show", help="show an entity with all its attributes"))
     add = actions.add_parser("add", help="add entities, or entity types, from JSON, TOML or CSV files")
     add.add_argument("files", nargs="+", metavar="FILE", type=Path)
-    add_generation(actions.add_parser("generate", help="make entities from a type and a seed"), "--model")
-    remove = actions.add_parser("remove", help="take entities, or a type, out of the library; batches keep theirs")
+    add_generation(actions.add_parser("generate", help="generate entities from a type and a seed"), "--model")
+    remove = actions.add_parser("remove", help="remove entities, or a type, from the library; batches keep theirs")
     _add_ids(remove, "*")
     remove.add_argument("--type", metavar="TYPE", help="remove this entity type instead")
-    actions.add_parser("types", help="the entity types there are, built in and your own")
+    actions.add_parser("types", help="list built-in entity types and your own")
     for action in actions.choices.values():
         shared_options(action, default=False)
 
 
 def add_agents_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    actions.add_parser("list", help="the agents of the library")
-    _add_ids(actions.add_parser("show", help="one agent with its instructions"))
-    add = actions.add_parser("add", help="add agents from JSON, TOML or CSV files, or made of entities")
+    actions.add_parser("list", help="list the agents of the library")
+    _add_ids(actions.add_parser("show", help="show an agent with its instructions"))
+    add = actions.add_parser("add", help="add agents from JSON, TOML or CSV files, or from entities")
     add.add_argument("files", nargs="*", metavar="FILE", type=Path)
-    add.add_argument("--entity", action="append", default=[], metavar="ID", help="make an agent of this entity")
+    add.add_argument("--entity", action="append", default=[], metavar="ID", help="make an agent from this entity")
     _add_playing(add)
     add.add_argument(
-        "--from-champion", metavar="BATCH", help="make an agent that plays by the prompt which won this evolution"
+        "--from-champion", metavar="BATCH", help="make an agent that uses the champion prompt of this evolution"
     )
-    add.add_argument("--name", help="of an agent from a champion (Champion)")
-    add.add_argument("--secret", help="the secret of an agent that is made; else a code word by --seed")
-    add.add_argument("--seed", type=int, default=42, help="of code words (42)")
-    generate = actions.add_parser("generate", help="make agents of entities from a type and a seed, with code words")
+    add.add_argument("--name", help="the name of an agent from a champion (Champion)")
+    add.add_argument("--secret", help="the secret of the new agent; by default a code word drawn with --seed")
+    add.add_argument("--seed", type=int, default=42, help="the seed of code words (42)")
+    generate = actions.add_parser("generate", help="generate agents with code words, from an entity type and a seed")
     add_generation(generate, "--writer")
     _add_playing(generate)
-    _add_ids(actions.add_parser("remove", help="take agents out of the library; batches keep theirs"))
+    _add_ids(actions.add_parser("remove", help="remove agents from the library; batches keep theirs"))
     for action in actions.choices.values():
         shared_options(action, default=False)
 
 
 def add_generation(parser: argparse.ArgumentParser, writer: str) -> None:
-    """`writer` is the option that names the model of written texts."""
+    """Adds the options of a generation. `writer` is the option that names the model of written texts."""
     parser.add_argument("--type", default="human", metavar="TYPE", help="human (default), fantasy_character, …")
-    parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (1)")
-    parser.add_argument("--seed", type=int, default=42, help="the same seed makes the same entities (42)")
-    parser.add_argument(writer, dest="writer", metavar="MODEL", help="a model that writes what a type leaves to one")
-    parser.add_argument("--backstory", action="store_true", help=f"have the model of {writer} add a backstory")
-    parser.add_argument("--language", default="English", help="of backstories (English)")
+    parser.add_argument("-n", type=int, default=1, metavar="N", help="the number of entities (1)")
+    parser.add_argument("--seed", type=int, default=42, help="the same seed gives the same entities (42)")
+    parser.add_argument(writer, dest="writer", metavar="MODEL", help="a model that writes the free texts of a type")
+    parser.add_argument("--backstory", action="store_true", help=f"let the model of {writer} write a backstory")
+    parser.add_argument("--language", default="English", help="the language of backstories (English)")
 
 
 def _add_ids(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
-    parser.add_argument("ids", nargs=nargs, metavar="ID", help="an id, a unique beginning of one, or a pattern with *")
+    parser.add_argument("ids", nargs=nargs, metavar="ID", help="an id, a unique prefix of one, or a pattern with *")
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="MODEL", help="PROVIDER:MODEL or a preset, for agents that are made")
+    parser.add_argument("--model", metavar="MODEL", help="PROVIDER:MODEL or a preset, for new agents")
     parser.add_argument("--memory", choices=("short", "long"), default="short")
 
 
@@ -108,10 +108,10 @@ def run_entities(options: argparse.Namespace) -> int:
             kind, entities = generated(options)
             _add(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
         case "remove" if bool(options.type) == bool(options.ids):
-            raise UsageError("Name the ids of entities to remove, or --type for an entity type.")
+            raise UsageError("Give the ids of entities to remove, or --type for an entity type.")
         case "remove" if options.type:
             library.remove_type(options.db, options.type)
-            echo(f"removed the type {options.type}")
+            echo(f"Removed the type {options.type}")
         case "remove":
             _remove(options, "entity")
         case "types":
@@ -122,7 +122,7 @@ def run_entities(options: argparse.Namespace) -> int:
 def run_agents(options: argparse.Namespace) -> int:
     match options.action:
         case "list":
-            _list(options, library.list_agents, "make some of entities with `--entity ID --model MODEL`")
+            _list(options, library.list_agents, "`tidepool agents add --entity ID --model MODEL`")
         case "show":
             _show(options, library.find_agents)
         case "add":
@@ -141,7 +141,7 @@ Stored = library.StoredEntity | library.StoredAgent
 
 
 def _record(stored: Stored) -> dict[str, Any]:
-    """A list of these is a file that `add` and `entity_file` read."""
+    """Returns an entry in the format of the files that `add` and `entity_file` read."""
     if isinstance(stored, library.StoredAgent):
         return {"id": stored.id, **stored.definition}
     about = {"id": stored.id, "type": stored.type, "name": stored.name, "description": stored.description}
@@ -160,7 +160,7 @@ def _list(options: argparse.Namespace, read: Callable[..., Sequence[Stored]], ot
         table = [list(row.values()) for row in rows]
         console().print(plain_table(rows[0], table, no_wrap=[name for name in rows[0] if name != "attributes"]))
     else:
-        echo(f"no {options.command} yet: `tidepool {options.command} add FILE`, or {otherwise}")
+        echo(f"No {options.command} yet. Use `tidepool {options.command} add FILE` or {otherwise}.")
 
 
 def _row(stored: Stored) -> dict[str, str | Text]:
@@ -192,34 +192,34 @@ def _show(options: argparse.Namespace, find: Callable[..., Sequence[Stored]]) ->
 
 def _remove(options: argparse.Namespace, shelf: library.Shelf) -> None:
     removed = library.remove(options.db, shelf, options.ids)
-    reply(options, {"removed": removed}, f"removed {counted(len(removed), shelf, options.command)}")
+    reply(options, {"removed": removed}, f"Removed {counted(len(removed), shelf, options.command)}")
 
 
 def _add(options: argparse.Namespace, additions: LibraryAdditions) -> None:
-    """Tells the first ten ids."""
+    """Stores additions and prints the first ten ids."""
     added = store_additions(options.db, additions)
     stored: list[Stored] = [*additions.entities, *additions.agents]
     ids = [one.id for one in stored]
     if added.types:
-        echo_err(f"added {counted(len(added.types), 'entity type')}: {', '.join(added.types)}")
+        echo_err(f"Added {counted(len(added.types), 'entity type')}: {', '.join(added.types)}")
         if not ids:
             return
-    there = f" ({added.known:,} were there already)" if added.known else ""
-    lines = [f"added {added.added:,} of {len(ids):,}{there}", *ids[:10]]
+    there = f" ({added.known:,} already in the library)" if added.known else ""
+    lines = [f"Added {added.added:,} of {len(ids):,}{there}", *ids[:10]]
     if len(ids) > 10:
         lines.append(f"… and {len(ids) - 10:,} more: `tidepool {options.command} list`")
     reply(options, {"added": added.added, "known": added.known, "ids": ids}, "\n".join(lines))
 
 
 def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
-    """What `generate` asks for, with the texts of a writer where one is named."""
+    """Returns the entities for `generate`, with texts written by a model if the user names one."""
     kind = find_type(options.db, options.type)
     entities = generate(kind, options.n, options.seed)
     if options.writer is None:
         if options.backstory:
-            raise UsageError("--backstory needs a model that writes it: name one, e.g. simulated:persona.")
+            raise UsageError("--backstory needs a model, e.g. simulated:persona.")
         if left := [task.dimension for task in writing_tasks(kind, entities[0])]:
-            echo_err(f"left out, since no model to write it was named: {', '.join(left)}")
+            echo_err(f"Left out, because no model was given to write it: {', '.join(left)}")
         return kind, entities
     from tidepool.engine.studies.simulation.writing import write_texts
 
@@ -228,7 +228,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
             kind, entities, options.writer, options.seed, with_backstory=options.backstory, language=options.language
         )
     )
-    echo_err(f"{counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
+    echo_err(f"Wrote {counted(texts.calls, 'text')} for {money(texts.cost_usd)}")
     return kind, texts.entities
 
 
@@ -239,7 +239,7 @@ def _types(options: argparse.Namespace) -> None:
         echo_json([{"name": name, "description": words, "dimensions": found} for name, words, found in listed])
         return
     rows = [(name, words, ", ".join(found)) for name, words, found in listed]
-    console().print(plain_table(("type", "what it is", "dimensions"), rows))
+    console().print(plain_table(("type", "description", "dimensions"), rows))
 
 
 # -- agents that are made ----------------------------------------------------------------------------------------------
@@ -248,18 +248,18 @@ def _types(options: argparse.Namespace) -> None:
 def _add_agents(options: argparse.Namespace) -> None:
     if sum(map(bool, (options.files, options.entity, options.from_champion))) != 1:
         raise UsageError(
-            "Name a FILE of agents, or --entity ID with --model MODEL to make an agent of an entity, or "
-            "--from-champion BATCH with --model MODEL to make one of an evolution's winning prompt."
+            "Give a FILE of agents, --entity ID with --model MODEL for an agent from an entity, or "
+            "--from-champion BATCH with --model MODEL for an agent from the champion of an evolution."
         )
     if options.name and not options.from_champion:
-        raise UsageError("--name is for an agent from a champion; an entity keeps its own name.")
+        raise UsageError("--name works only with --from-champion. An entity keeps its own name.")
     if options.files:
         _add(options, agents_of_files(options.files))
     elif options.entity:
         with reading(options.db) as connection:
             entities = [entity_of(stored) for stored in library.find_entities(connection, options.entity)]
         if options.secret is not None and len(entities) > 1:
-            raise UsageError("--secret is for one entity; agents that share it would have nothing to find out.")
+            raise UsageError("--secret works only with one entity, because agents need different secrets.")
         _add_made(options, entities, _secrets(options, [entity.name for entity in entities]))
     else:
         from tidepool.engine.studies.evolution.statistics import champion_prompt
@@ -286,6 +286,6 @@ def _add_made(options: argparse.Namespace, entities: Sequence[Entity], secrets: 
 
 def _model(options: argparse.Namespace) -> str:
     if not options.model:
-        raise UsageError("An agent that is made needs --model, e.g. --model simulated:guarded or gpt4o_mini.")
+        raise UsageError("A new agent needs --model, e.g. --model simulated:guarded or gpt4o_mini.")
     declared_model(options.model)
     return str(options.model)

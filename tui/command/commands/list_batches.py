@@ -1,4 +1,4 @@
-"""`tidepool list`: the batches of the file. It is used often, so it loads neither config classes nor numpy."""
+"""`tidepool list`: lists the batches of the file. To start fast, it loads neither config classes nor numpy."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ SHORTEST_NAME = 14
 
 
 def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
-    """One line for each batch. Only long names are cut."""
+    """Returns a table with one line for each batch. Only long names are cut."""
     studies = {batch.id: batch.name for batch in batches if batch.cells}
     rows = [_cells(batch) | {"name": _name(batch, studies, width)} for batch in batches]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
@@ -83,14 +83,14 @@ def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
 
 
 def _name(batch: BatchLine, studies: Mapping[str, str], width: int) -> str:
-    """Cells are listed under their study and do not repeat its name."""
+    """Returns the name of a batch. Cells are listed under their study and do not repeat its name."""
     if not batch.study_id:
         return one_line(batch.name)
     return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), width - 2))}"
 
 
 def _headline(batch: BatchLine) -> Headline | None:
-    """The main result, stored when the batch ended."""
+    """Returns the main result, which was stored when the batch ended."""
     return None if batch.running or batch.cells else read_headline(batch.headline)
 
 

@@ -121,7 +121,7 @@ def _as_json(order: ProviderBatchLine) -> dict[str, Any]:
 
 
 def _seconds(order: ProviderBatchLine) -> float:
-    """Its age, or its duration if it is finished."""
+    """Returns the age of a provider batch, or its duration if it is finished."""
     return max(0.0, (time.time() if order.open else order.finished_at or order.created_at) - order.created_at)
 
 
@@ -160,7 +160,7 @@ def _give_up(options: argparse.Namespace) -> int:
 
 
 def _allowed(options: argparse.Namespace, action: str, question: str) -> bool:
-    """Whether --yes is given or the user agrees. Raises without a terminal."""
+    """Returns whether --yes is given or the user agrees. Raises without a terminal."""
     if options.yes:
         return True
     if not sys.stdin.isatty():
@@ -172,7 +172,7 @@ def _allowed(options: argparse.Namespace, action: str, question: str) -> bool:
 
 
 def _find_order(batch_id: str, orders: Sequence[ProviderBatchLine], reference: str) -> ProviderBatchLine:
-    """By its id at the provider or here, or a unique beginning of one."""
+    """Finds a provider batch by its id, here or at the provider, or a unique prefix of it."""
     hint = f"`tidepool orders {batch_id}` lists them."
     matches = [one for one in orders if reference and f" {one.id} {one.remote_id or ''}".count(f" {reference}")]
     if not matches:
@@ -250,7 +250,7 @@ def _add(options: argparse.Namespace) -> None:
 
 
 def _forgotten(reference: str) -> str:
-    """By its id or the unique beginning of one. The file of the batch may be gone."""
+    """Forgets a batch by its id or a unique prefix. The file of the batch may be gone."""
     ids = sorted({one.id for one in trust_record().batches() if one.id.startswith(reference)})
     found = [reference] if reference in ids else ids
     if not found:

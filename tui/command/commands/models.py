@@ -1,4 +1,4 @@
-"""`tidepool models`: models, prices and retirement dates, and fetching local models."""
+"""`tidepool models`: lists models, prices and retirement dates, and downloads local models."""
 
 import argparse
 import asyncio
@@ -86,7 +86,7 @@ def _table(models: list[ListedModel]) -> Table:
 
 
 async def _pull(endpoint: str, providers: Providers, name: str) -> None:
-    """Shows progress on stderr: a changing line on a terminal, one line for each step elsewhere."""
+    """Downloads a model. Progress on stderr is a changing line on a terminal, or one line for each step elsewhere."""
     settings = providers.section(endpoint)
     if not is_endpoint(endpoint, settings) or endpoint_of(endpoint, settings).like != "ollama":
         raise UsageError(f"--pull works only with Ollama servers, and {endpoint} is not one.")

@@ -1,4 +1,4 @@
-"""`tidepool plan` and `tidepool bench`: what a study takes, and how fast this machine is."""
+"""`tidepool plan` and `tidepool bench`: the cost, time and precision of a study, and the speed of this machine."""
 
 import argparse
 
@@ -68,15 +68,13 @@ def run_plan(options: argparse.Namespace) -> int:
 def add_bench_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", metavar="CONFIG.toml", help="a study to run both ways")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a config value")
-    parser.add_argument("--full", action="store_true", help="measure with 100,000 conversations: several minutes")
-    parser.add_argument(
-        "--yes", action="store_true", help="with a CONFIG.toml that costs money: run it twice all the same"
-    )
+    parser.add_argument("--full", action="store_true", help="measure with 100,000 conversations (several minutes)")
+    parser.add_argument("--yes", action="store_true", help="run a CONFIG.toml twice even if it costs money")
 
 
 def run_bench(options: argparse.Namespace) -> int:
     if options.set and not options.config:
-        raise UsageError("--set overrides values of a config: name one, as in `tidepool bench CONFIG.toml --set …`.")
+        raise UsageError("--set needs a config, as in `tidepool bench CONFIG.toml --set …`.")
     return _compare(options) if options.config else _measure(options)
 
 
@@ -110,15 +108,17 @@ def _compare(options: argparse.Namespace) -> int:
     frozen = freeze(config, options.db)
     cost = priced(study_from(frozen).plan(), frozen)["cost_usd_live"]
     if cost != 0 and not options.yes:
-        raise UsageError(f"This study would be bought twice, for about {money(cost)} each time. Add --yes to do it.")
+        raise UsageError(f"This runs the study twice, for about {money(cost)} each time. Add --yes to confirm.")
     gain = compare(config)
     if options.json:
         echo_json(gain.as_json())
         return 0
     echo(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
     echo(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
-    same = "the same" if gain.as_json()["same_statistics"] else "different (answers of a live model vary)"
+    same = "the same" if gain.as_json()["same_statistics"] else "different (replies of a live model vary)"
     echo(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
     if gain.waves["simulated"] and not config.providers.simulated.latency:
-        echo("simulated answers: set [providers.simulated] latency to see what real delays would gain")
+        echo(
+            "Replies are simulated without delay. To measure the gain with real delays, set [providers.simulated] latency."
+        )
     return 0

@@ -58,7 +58,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    gc.set_threshold(100_000, 50, 100)  # what is read of a large batch lives for a page, and is no garbage before
+    gc.set_threshold(100_000, 50, 100)  # rows of a large batch stay in use, so frequent collections only cost time
     {"show": _show, "stats": _stats, "log": _log}[options.command](options)
     return 0
 
@@ -88,7 +88,7 @@ def _show_summary(options: argparse.Namespace) -> None:
 
 
 def _summary(options: argparse.Namespace) -> dict[str, Any]:
-    """Of the batch or of the study of several batches that is meant."""
+    """Returns the summary of the batch or study."""
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
     if study is None:
@@ -117,7 +117,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
 
 
 def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: Transcript) -> None:
-    """Of an evolution a unit is what one prompt was asked at a time."""
+    """Shows a unit of an evolution, which contains the requests to one prompt at one time."""
     with reading(options.db) as connection:
         filter_by = AnswerFilter(conversation=options.conversation, problem=options.problem, split=options.split)
         answers = found_answers(connection, batch, filter_by, (unit.participants or [""])[0])

@@ -1,4 +1,4 @@
-"""`tidepool run`, `--run`, `--resume` and `branch`: studies without the app, for scripts and for the app itself."""
+"""`tidepool run`, `--run`, `--resume` and `branch`: runs studies without a screen, for scripts and for the app."""
 
 import argparse
 import asyncio
@@ -45,7 +45,7 @@ from tidepool.tui.command.report import print_plan, print_summary
 
 Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
 Played = tuple[dict[str, Any], Stop | None, int | None]
-"""the summary, what stopped it, and by which signal"""
+"""the summary, the reason for an early stop, and the signal"""
 EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, BatchStatus.PARTIAL: 3}
 
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def print_result(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
-    """What came out, and the exit code."""
+    """Prints the result. Returns the exit code."""
     try:
         reply(options, summary, lambda: print_summary(options.db, summary, options))
         sys.stdout.flush()
@@ -109,14 +109,14 @@ def report_plan(options: argparse.Namespace, plan: dict[str, Any]) -> int:
 
 
 def at_a_terminal() -> bool:
-    """Whether somebody is there to answer a question."""
+    """Returns whether a user can answer a question."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask_for_trust(database: Path, question: gate.TrustQuestion, words: str = "Resume it?") -> None:
-    """One question for the whole study. Raises without a yes."""
+    """Asks one question for the whole study. Raises unless the answer is yes."""
     count = len(question.admissions)
-    several = f" The study has {count:,} such batches: yes is for all." if count > 1 else ""
+    several = f" The study has {count:,} such batches. The answer applies to all." if count > 1 else ""
     if not agreed_to(question, f"{gate.MEANING}{several}", words):
         raise NotTrusted("Nothing was sent or run.")
     question.adopt(database)
@@ -156,12 +156,12 @@ def _priced(studies: Sequence[Study]) -> dict[str, Any]:
 
 
 async def steered(play: Play, options: argparse.Namespace) -> Played:
-    """Runs with progress on stderr, until the end or a signal."""
+    """Runs a study with progress on stderr, until the end or a signal."""
     control = RunControl(options.on_stop)
     signals = _Signals(control)
     try:
         summary = await play(progress_on(sys.stderr, quiet=options.quiet), control)
-    except UsageError as error:  # nothing had begun
+    except UsageError as error:  # raised before anything started
         if signals.first is not None:
             error.exit_code = 128 + signals.first
         raise
@@ -186,11 +186,11 @@ async def _resume(options: argparse.Namespace, listener: Listener, control: RunC
 
 
 TWICE_SECONDS = 0.1
-"""`timeout` and some supervisors send a signal to a process and to its group: so close together, two are one"""
+"""signals within this time count as one, since `timeout` and some supervisors send each to a process and its group"""
 
 
 class _Signals:
-    """The first SIGINT or SIGTERM stops the batch cleanly; a second one leaves at once. Both can be resumed."""
+    """Stops the batch cleanly at the first SIGINT or SIGTERM, and exits at once at the second. Both can be resumed."""
 
     def __init__(self, control: RunControl) -> None:
         self.first: int | None = None
@@ -207,7 +207,7 @@ class _Signals:
             return
         self.first, self._since = number, time.monotonic()
         self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")
-        echo_err("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
+        echo_err("\nStopping after the requests in flight. Press Ctrl+C again to exit at once.")
 
 
 # -- a study of a file again -------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ async def run_again(
 
 
 def allowed_rerun(place: StudyInFile, options: argparse.Namespace) -> Rerun:
-    """The study as it will be run: it is read once, so what was asked about is what runs. Raises where it is not trusted."""
+    """Returns the study to run, read only once, so that the user confirms exactly this. Raises if it is not trusted."""
     rerun = read_again(place, options.db, options.set)
     if options.trust or (question := rerun.question()) is None:
         return rerun
@@ -270,7 +270,7 @@ def add_branch_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_branch(options: argparse.Namespace) -> int:
     if options.all == bool(options.conversation):
-        raise UsageError("Name the conversations: --conversation N (repeatable) or --all.")
+        raise UsageError("Choose conversations with --conversation N (repeatable) or --all.")
     cluster, changes = split_cluster_overrides(options.set)
     wish = BranchSpec(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:

@@ -1,7 +1,7 @@
 """`tidepool api` and `tidepool web`: the HTTP API, and the app in a browser, on loopback.
 
-Whoever reaches the page holds the app, with its user's keys: so it listens on loopback only, wants the token for all that
-it serves, and turns pages of other sites away."""
+The page gives full control of the app and its API keys. So it listens on loopback only, requires the token for everything,
+and rejects pages of other sites."""
 
 import argparse
 import asyncio
@@ -27,9 +27,8 @@ def add_api_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def add_token_argument(parser: argparse.ArgumentParser) -> None:
-    """The same for all that serve."""
-    parser.add_argument("--no-token", action="store_true", help="every user of this machine may call; loopback only")
-    parser.epilog = f"Who calls needs a token: that of {VARIABLE}, else one that is made now and printed as a link."
+    parser.add_argument("--no-token", action="store_true", help="allow every user of this machine; loopback only")
+    parser.epilog = f"Clients need a token, either the value of {VARIABLE} or a new one that is printed in a link."
 
 
 def run_api(options: argparse.Namespace) -> int:
@@ -38,7 +37,7 @@ def run_api(options: argparse.Namespace) -> int:
 
     def ready(port: int) -> None:
         served = greeting(f"http://{name}:{port}/docs", token)
-        echo_err(f"{served} on {options.db}; Ctrl+C ends it")
+        echo_err(f"{served} on {options.db}; press Ctrl+C to stop")
 
     serve(
         options.db,
@@ -66,11 +65,11 @@ def add_web_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_web(options: argparse.Namespace) -> int:
     if not 0 <= options.port < 65536:
-        raise UsageError(f"--port {options.port} is no port: give one from 1 to 65535, or 0 for any that is free.")
+        raise UsageError(f"--port {options.port}: must be from 1 to 65535, or 0 for any free port.")
     try:
         from tidepool.tui.command.browser import HOST, BrowserServer
     except ImportError:
-        raise UsageError("`tidepool web` needs textual-serve: install tidepool-lab[web].") from None
+        raise UsageError("`tidepool web` needs textual-serve. Install tidepool-lab[web].") from None
     token = None if options.no_token else Token.of_start()
     os.environ.update(environment())
     with listening(HOST, options.port, "The app") as listener:
@@ -78,7 +77,7 @@ def run_web(options: argparse.Namespace) -> int:
 
         def ready() -> None:
             greeting_text = greeting(f"http://{HOST}:{port}/", token)
-            echo_err(f"{greeting_text} on {options.db}; Ctrl+C ends it")
+            echo_err(f"{greeting_text} on {options.db}; press Ctrl+C to stop")
 
         auth = TokenAuth(token.value if token else None, local_only=True, name="The app")
         return asyncio.run(BrowserServer(command(options.db), port, auth).serve_on(listener, ready))

@@ -15,17 +15,17 @@ from tidepool.tui.drawing.configs import about, examples
 
 
 def refuse_existing(path: Path) -> None:
-    """The file may contain work of the user."""
+    """Raises if the file exists, since it may contain work of the user."""
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} already exists. Choose another path with -o.")
 
 
 _NAMED = re.compile(r'"([\w.-]+\.(?:csv|json|jsonl|py|txt))(?::\w+)?"')
-"""a file that a config names"""
+"""a file name in a config"""
 
 
 def copied(example: Path, target: Path | None) -> list[Path]:
-    """The config first, then the files that it names, in the same folder."""
+    """Copies an example and the files that it names to the same folder. Returns their paths, the config first."""
     target = target or Path(example.name)
     if target.is_dir():
         target = target / example.name
@@ -65,7 +65,7 @@ def _example(options: argparse.Namespace) -> int:
     known = examples()
     if options.example is None:
         if options.output is not None:
-            raise UsageError("Name the example to copy. `tidepool examples` lists them.")
+            raise UsageError("Give the name of an example. `tidepool examples` lists them.")
         return _listed(known, as_json=options.json)
     name = options.example.removesuffix(".toml")
     if name not in known:
@@ -84,12 +84,12 @@ def _listed(known: dict[str, Path], *, as_json: bool) -> int:
     columns = shutil.get_terminal_size().columns
     for name, path in known.items():
         echo(fill(about(path), columns, initial_indent=f"{name:<{indent}}", subsequent_indent=" " * indent))
-    echo("\nCopy one out with `tidepool examples NAME`, then `tidepool run NAME.toml`.")
+    echo("\nCopy an example with `tidepool examples NAME`, then run it with `tidepool run NAME.toml`.")
     return 0
 
 
 def starting_config(kind: str) -> str:
-    """A commented config; of a kind of a package, one in which everything is left to its default."""
+    """Returns a commented config. For the kind of an installed package, it contains the defaults."""
     from tidepool.tui.app.kind_screens import template
 
     path = Path(__file__).parent.parent / "new" / f"{kind}.toml"
@@ -100,11 +100,11 @@ def _new(options: argparse.Namespace) -> int:
     from tidepool.storage.transfer.formats import write_text
 
     if options.kind is None:
-        raise UsageError(f"Which kind of study? One of {', '.join(KINDS)}: for example `tidepool new secret_game`.")
+        raise UsageError(f"Give a kind of study ({', '.join(KINDS)}), for example `tidepool new secret_game`.")
     if options.kind not in KINDS:
         suggestions = get_close_matches(options.kind, list(KINDS), n=1)
         hint = f"Did you mean {suggestions[0]!r}?" if suggestions else ""
-        raise UsageError(f"There is no kind {options.kind!r}: kinds are {', '.join(KINDS)}. {hint}".rstrip())
+        raise UsageError(f"Unknown kind {options.kind!r}. Kinds are {', '.join(KINDS)}. {hint}".rstrip())
     text = starting_config(options.kind)
     if str(options.output) == "-":
         echo(text.rstrip())
@@ -122,7 +122,7 @@ def _new(options: argparse.Namespace) -> int:
 
 SHELLS = ("bash", "zsh", "tcsh")
 FILES = ("FILE", "CONFIG", "CONFIG.toml", "PATH", "CSV", "FOLDER")
-"""what stands for a name of a file in the help"""
+"""metavars of arguments that are file names"""
 
 
 def add_completion_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -141,7 +141,7 @@ def run_completion(options: argparse.Namespace) -> int:
 
 
 def _name_files(parser: argparse.ArgumentParser, files: object) -> None:
-    """Says of every argument that takes a file that it does."""
+    """Marks every argument that takes a file name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():

@@ -29,7 +29,7 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     assert page.count(shown) == 1, "the gain is the headline"
     assert page.count(f"on {found['pairs']} held-out problems, ") >= 1
     assert (
-        "comparisons are exploratory and one family" in page
+        "comparisons are exploratory and form one family" in page
         and "random_search" in found
         and found["p_value_holm"] is not None
     )
@@ -38,7 +38,7 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     assert page.count("<polyline") == 2 and "random search" in page and "simulated:solver-small" in page
     assert "Intervals are at 95 % and describe these prompts on problems like these." in page
     assert "Bonett DG, Price RM (2012)" in page and "Wilson EB (1927)" in page
-    assert "could not reverse it" in page and f"and {found['search_calls']:,} calls." in page
+    assert "could not reverse them" in page and f"and {found['search_calls']:,} requests." in page
     assert "<script" not in page and "&lt;script&gt;" in page
     found["champion"] |= {"missing": 0.123, "validation_missing": 0.456}
     (finalists,) = [

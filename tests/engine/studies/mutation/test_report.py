@@ -16,7 +16,7 @@ async def test_a_report_tells_what_the_policy_is_worth_and_how_it_was_learnt(dat
     best = summary["statistics"]["heldout"]["best_constant"]["operator"]
     for told in ("policy (bandit)", f"always {best} (the best)", "policy gains", "answered steps", "ask_for_steps"):
         assert told in text
-    assert "(0.3 of the newest update)." in text
+    assert "(weight 0.3 for the newest update)." in text
     assert text.count("<svg") == 2
     begun = {**summary["statistics"], "heldout": {}, "updates": []}
     assert Words("The comparison on held-out queries is not done yet.") in MutationResults().blocks(begun)

@@ -40,7 +40,7 @@ def test_that_the_luckiest_operator_of_every_run_is_ahead_is_no_verdict() -> Non
     ours.values["best_constant"] = dict(enumerate(map(Score, GOOD)))
     (found,) = seed_differences([ours], RUNS)
     assert found["difference_ci95"][1] < 0 and found["p_value"] is None is found["p_value_holm"]
-    assert found["verdict"].startswith("no verdict: it was picked on what was held out")
+    assert found["verdict"].startswith("no verdict: it was selected on the held-out data")
     ours.values["best_constant"] = dict.fromkeys(range(8), Score(0.5))
     (found,) = seed_differences([ours], RUNS)
     assert found["verdict"] == "better (p < 0.001)"
