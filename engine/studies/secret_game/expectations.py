@@ -1,7 +1,7 @@
 """What a secret game will measure, before it is run: the number of values for power, and the blocks for stop rules.
 
 Blocks of a stop rule must be alike. A block contains all pairs once, with all scenarios (in both orders if the rule watches an
-agent and the plan is long enough). If memory or kept secrets link conversations, a block is made of whole games. If pairs are
+agent and the plan is long enough). If memory or collected secrets link conversations, a block is made of whole games. If pairs are
 random, it is one round.
 """
 
@@ -127,7 +127,7 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
         )
     game = WatchedGame(schedule, settings.outcome, agents, bounds, linked, game_rounds(schedule, bool(agents)))
     if linked and game.schedule.conversations_in_game(1) == schedule.total:
-        message = "[stop] needs several games, because memory or kept secrets link all conversations of a game."
+        message = "[stop] needs several games, because memory or collected secrets link all conversations of a game."
         raise UsageError(
             f"{message} For example, set games = 100, and rounds for the length of each game.", ("secret_game", "games")
         )
