@@ -93,7 +93,7 @@ def test_a_kind_and_a_provider_of_a_package_run_and_the_same_study_again_is_all_
         "forgetting": 0.4
     }
     shown = extended("show", "last").stdout
-    assert "words that arrived" in shown and "20 of 20 completed" in shown
+    assert "Words that arrived" in shown and "20 units" in shown
     assert "Hearer 1" in extended("show", "last", "--conversation", "1").stdout
 
 
@@ -159,12 +159,12 @@ async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
         await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
         kinds = app.screen.query_one("#kinds", NameStrip)
         kinds.choose("whispers")
-        await until_seen(pilot, "10 chains")
+        await until_seen(pilot, "10 (service auto)")
         chains = next(row for row in app.screen.query(FieldRow) if row.field.path == ("whispers", "chains"))
         chains.query_one(Input).value = "7"
-        await until_seen(pilot, "7 chains")
+        await until_seen(pilot, "7 (service auto)")
         await pilot.press("ctrl+r")
-        await until_seen(pilot, "This asks echo:forgetful")
+        await until_seen(pilot, "requests to echo:forgetful")
         await pilot.press("y")
         await until(pilot, lambda: not isinstance(app.screen, ComposeScreen))
         await until(pilot, lambda: batch_status(tmp_path / "study.db") == "completed", "the batch to end")
@@ -172,7 +172,7 @@ async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
         await until(pilot, lambda: isinstance(app.screen, ResultsScreen))
         await until_seen(pilot, "7 of 7 completed")
         await pilot.press("tab")
-        await until_seen(pilot, "words that arrived")
+        await until_seen(pilot, "ords that arrived")
 
 
 # -- what a package cannot do --------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_a_package_never_replaces_a_name_of_ours(
 
 
 @pytest.mark.parametrize(
-    ("entry", "word"), [("odd = nowhere:KIND", "cannot be loaded"), ("odd = json:JSONDecoder", "is not what")]
+    ("entry", "word"), [("odd = nowhere:KIND", "cannot be loaded"), ("odd = json:JSONDecoder", "is not a Kind")]
 )
 def test_a_broken_package_is_named_and_only_when_it_is_asked_for(
     entry: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registries: None
