@@ -74,7 +74,7 @@ class Registry(Mapping[str, T], Generic[T]):
         known = [*self, *extra_names]
         near = get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return f"{name!r} is unknown. Use one of {', '.join(known)}.{hint}"
+        return f"{name!r} is unknown. Use one of {', '.join(filter(None, known))}.{hint}"
 
     def package_of(self, name: str) -> str | None:
         """The distribution that adds this name; None for built-in names."""

@@ -157,7 +157,7 @@ def _replies() -> Iterable[Case]:
 def _usage() -> Iterable[Case]:
     for provider, words in USAGE.items():
         for word in words:
-            told = "" if provider == "ollama" else "usage"
+            told = "" if provider == "ollama" else "token counts"
             yield live("usage", f"usage:{word}", KEPT, told, provider, rate=1.0, checks=(worst_case_is_booked,))
     yield live(
         "usage", "missing under a budget", ANY, "budget", conduct=sometimes("usage:missing", 1.0),
@@ -265,7 +265,7 @@ def _batched_replies() -> Iterable[Case]:
                 most_bought=MOST_BOUGHT.get(fate, 1.0), checks=_checks(word, provider),
             )  # fmt: skip
         conduct = sometimes("usage:missing", 1.0, step="item")
-        yield batch("batch, replies", "usage missing", conduct, KEPT, provider, told="usage")
+        yield batch("batch, replies", "usage missing", conduct, KEPT, provider, told="token counts")
 
 
 def _batch_files() -> Iterable[Case]:

@@ -172,7 +172,7 @@ async def test_an_html_report_is_whole_and_asks_for_nothing(database: Path, batc
     assert not [name for name, value in page.attributes if name in ("src", "href", "action") or "url(" in (value or "")]
     assert "http" not in path.read_text().replace("http-equiv", "")
     assert "Simulated: no real model was called" in page.text
-    for told in ("Mean score", "What the judge says", "Missing:", "Rounds sat out", "Ada", "0.0 %"):
+    for told in ("Mean score", "The judge's verdicts", "Missing:", "Rounds without a partner", "Ada", "0.0 %"):
         assert told in page.text
 
 

@@ -77,6 +77,6 @@ def test_a_dry_run_sees_the_library(filled: Path, tmp_path: Path) -> None:
 
 
 def test_ids_without_a_file_are_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no file"):
+    with pytest.raises(UsageError, match="does not exist"):
         freeze(load_config(_config(tmp_path, '["ada"]')), tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()

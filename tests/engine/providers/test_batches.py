@@ -63,7 +63,7 @@ async def test_a_creation_that_was_cut_off_is_bought_once(
     assert summary["status"] == "completed" and bought(emulator) == 80
     assert emulator.traffic(provider)["create"] == (2 if happened else 3)
     log = log_of(talks.database, summary["batch_id"])
-    assert any("was cut off" in line for line in log) and any("again." in line for line in log) is happened
+    assert any("was interrupted" in line for line in log) and any("again." in line for line in log) is happened
 
 
 PASSING: dict[str, dict[str, Any]] = {
@@ -261,5 +261,5 @@ async def test_an_order_found_running_is_checked_when_it_has_ended(emulator: Emu
     )
     summary = await ordered(talks, "anthropic", messages=1)
     assert summary["status"] == "completed" and bought(emulator) == 80
-    assert any("somebody else's" in line for line in log_of(talks.database, summary["batch_id"]))
+    assert any("belongs to another study" in line for line in log_of(talks.database, summary["batch_id"]))
     assert (await other.resume())["status"] == "completed" and bought(emulator) == 80

@@ -168,7 +168,7 @@ async def test_models_without_a_key_or_server_are_listed_as_far_as_known(shell: 
 
 async def test_a_local_model_is_fetched_with_progress(shell: Shell) -> None:
     code, out, err = await shell("models", "--pull", "qwen3")
-    assert code == 0 and "qwen3 is there" in out
+    assert code == 0 and "qwen3 is ready" in out
     assert "100% of 2 MB" in err and "success" in err
     listed = await shell.json("models", "ollama")
     assert "qwen3:latest" in {model["name"] for model in listed["providers"][0]["models"]}

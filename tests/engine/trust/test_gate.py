@@ -371,7 +371,7 @@ api_key_env = "{TREASURE}"
             r"Runs code on this machine: the scorer marks.py:mark .*which can read your keys", done.stderr
         ), words
         assert server.traffic("lab")["live"] == 0 or words[-1] == "study.toml"
-    assert done.stderr.startswith(f"asks lab:gpt-4o-mini at {server.urls['lab']} (with {TREASURE})"), done.stderr
+    assert done.stderr.startswith(f"Server: lab:gpt-4o-mini at {server.urls['lab']} (with {TREASURE})"), done.stderr
 
 
 # -- the API and its queue -----------------------------------------------------------------------------------

@@ -110,5 +110,5 @@ async def test_a_judge_of_unclear_replies_is_in_the_plan_and_keeps_to_max_calls(
 def test_a_judge_of_unclear_replies_must_be_named_beside_real_models(tmp_path: Path) -> None:
     real = {"model": "gpt4o_mini", "mutator": "gpt4o_mini"}
     assert freeze(study(**real), tmp_path / "x.db").models() == {"openai:gpt-4o-mini"}
-    with pytest.raises(UsageError, match=r"evolution\.judge is not written"):
+    with pytest.raises(UsageError, match=r"evolution\.judge is not set"):
         freeze(study(**real, unclear="judge"), tmp_path / "x.db")

@@ -138,8 +138,8 @@ def test_answers_go_out_with_every_export(evolved: Path, tmp_path: Path) -> None
 
 
 def test_the_report_counts_problems_won_and_lost(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found, shown = told_json(capsys, evolved)["statistics"], " ".join(told(capsys, evolved).split())
-    assert found["won"] and f"The champion does better on {len(found['won'])} problem" in shown
+    found, shown = told_json(capsys, evolved)["statistics"], " ".join(told(capsys, evolved, "--full").split())
+    assert found["won"] and f"The champion is better on {len(found['won'])} problem" in shown
     assert f"worse on {len(found['lost'])}." in shown
 
 
@@ -160,6 +160,6 @@ async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_
     shown = told(capsys, database, "--genome", "champion", "--split", "judge", "--full")
     assert "problem 0: missing" in shown and "the judge slept" in shown and "judge " in shown
     assert shown.count("Rating") >= 5
-    report = " ".join(told(capsys, database).split())
-    assert "mean scores, which the judge simulated:judge gave." in report
+    report = " ".join(told(capsys, database, "--full").split())
+    assert "mean scores of the judge simulated:judge." in report
     assert "The simulated judge does not read the question or the rubric" in report

@@ -78,4 +78,4 @@ async def test_an_episode_is_read_as_a_transcript(tidepool: Tidepool, tmp_path: 
     assert lost["query"] in shown and "failed, not counted" in shown
     won = next(e for e in played if e["ended"] == "success")
     shown = tidepool("show", "last", "--conversation", str(won["number"])).stdout
-    assert f"reward {won['steps'][-1]['reward']:.3f}" in shown and "ended well" in shown
+    assert f"reward {won['steps'][-1]['reward']:.3f}" in shown and "success; mean reward" in shown

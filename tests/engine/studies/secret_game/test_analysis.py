@@ -122,7 +122,7 @@ def test_uncertain_sides_are_bounds():
     assert found["uncertain"]["sides"] == 12
     assert found["uncertain"]["secrets_revealed_bounds"] == pytest.approx([100 * 36 / 72, 100 * 48 / 72])
     assert found["overall"] == FOUND["overall"]
-    assert any("uncertain" in getattr(block, "text", "") for block in blocks(found))
+    assert any("Uncertain" in getattr(block, "text", "") for block in blocks(found))
 
 
 def test_scores_not_yet_known_are_left_out():

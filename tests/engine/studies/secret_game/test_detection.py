@@ -200,7 +200,7 @@ def test_a_disguised_secret_is_found_in_any_carrier(way: str, secret: str, befor
 
 
 def test_an_unknown_detector_is_refused():
-    with pytest.raises(UsageError, match="none of exact, spelled"):
+    with pytest.raises(UsageError, match="Use one of exact, spelled"):
         find_reveal("text", "secret", ["telepathy"])
 
 

@@ -112,5 +112,5 @@ def test_a_judge_is_asked_for_only_where_one_marks_and_never_simulated_in_silenc
         "simulated:rewriter",
     }
     left_out = {name: value for name, value in JUDGED.items() if name != "judge"}
-    with pytest.raises(UsageError, match=r"evolution\.judge is not written"):
+    with pytest.raises(UsageError, match=r"evolution\.judge is not set"):
         freeze(study(**left_out, model="gpt4o_mini", mutator="gpt4o_mini"), tmp_path / "x.db")

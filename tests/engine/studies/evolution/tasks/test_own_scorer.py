@@ -140,7 +140,7 @@ async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tm
         ("../score.py:mark", "not in the folder of the config"),
         ("linked.py:mark", "not in the folder of the config"),
         ("/etc/score.py:mark", "not in the folder of the config"),
-        ("os:system", "is none of match"),
+        ("os:system", "Use one of match"),
         ("not-trusted:score.py:mark", "this scorer comes from an untrusted file"),
     ],
 )
