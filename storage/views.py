@@ -478,7 +478,7 @@ MEASURES = View(
         measure | text | `revealed`, `obtained` and `score` of a secret game, `rating` of a simulation, `score` of an answer,
             `reward` of an episode, `speaker_revealed` and similar of a branch, or a name defined by the study.
         value | real | The value; empty if it is missing.
-        cluster | text | Values with the same cluster may depend on each other: a game (only if memory or kept secrets link
+        cluster | text | Values with the same cluster may depend on each other: a game (only if memory or collected secrets link
             its conversations), the personas in speaking order, a problem, a query, the conversation that a resampled one continues.
         block | text | The scenario that was drawn for the unit; empty without one.
         missing | boolean | Whether the value is missing because the unit failed or the answer was unclear.

@@ -2,7 +2,7 @@
 
 The values of an outcome form a table with a row for each block that cells share and a column for each cell. A block is one
 conversation number in one replicate. Cells share the seed, so conversations of the same number are matched. If an outcome is
-one number per batch, the block is the replicate. Conversations are clustered by game if memory or kept secrets link them, and by
+one number per batch, the block is the replicate. Conversations are clustered by game if memory or collected secrets link them, and by
 scenario if scenarios repeat. Conversations that share entities use the jackknife over entities. Conversations of one entity
 are clustered by combination. If a level changes who or what is drawn, only replicates count. Few replicates give an interval
 and no verdict."""

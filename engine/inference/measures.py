@@ -69,7 +69,7 @@ class BatchValues:
     of_batch: Mapping[str, float | None] = field(default_factory=dict)
     """outcomes that are one number per batch"""
     linked: bool = False
-    """memory or kept secrets link the conversations of a game"""
+    """memory or collected secrets link the conversations of a game"""
     sampled: bool = False
     """conversations share sampled participants, such as entities"""
 

@@ -77,7 +77,9 @@ def _config_to_store(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
     except UsageError as error:
         raise FileError(f"{other}: the config of batch {batch.id} cannot be used: {error}") from None
     if config.batch.kind != batch.kind:
-        raise FileError(f"{other}: batch {batch.id} has another kind than its config, so it is not imported.")
+        raise FileError(
+            f"{other}: batch {batch.id} is stored as another kind of study than its config says, so it is not imported."
+        )
     if trust_record().knows(batch.id, batch.config):
         return batch.config, []
     data = json.loads(batch.config)
@@ -100,7 +102,7 @@ def _check_library(other: Path, path: Path) -> None:
                 agent_of(agent)
             for kind in library.list_types(connection):
                 if entity_type_from(kind.definition, f"type {kind.name}").name != kind.name:
-                    raise UsageError(f"type {kind.name}: its definition has another name.")
+                    raise UsageError(f"type {kind.name}: its stored name and its definition differ.")
     except (UsageError, ValueError, TypeError, RecursionError) as error:
         raise FileError(f"{other}: its library cannot be used: {error}") from None
 

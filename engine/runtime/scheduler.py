@@ -90,7 +90,7 @@ class BatchAssembly:
         remote_names = (stored.remote_id, stored.upload_id or None)
         if not all(name is None or REMOTE_ID.fullmatch(name) for name in remote_names):
             raise FileError(
-                "A provider batch of this file has an invalid id. The file was changed, so be careful with it."
+                "A provider batch of this file has an invalid id. The file was changed, so do not trust its content."
             )
         answered = self._records.answered(address for address, _ in stored.calls)
         recorded = self._records.surplus_of(stored.order_id)
@@ -214,7 +214,9 @@ class WaveSender:
             return
         queue = self._open.queue(*group)
         if not queue.waiting and queue.count_fitting([pending.call for pending in pendings]) < 2:
-            warning = f"{account.name} has no room for {len(pendings)} requests in a batch. They are sent live."
+            warning = (
+                f"{account.name} cannot queue {len(pendings)} more requests for its batch API. They are sent live."
+            )
             self._context.log("warning", warning)
             self._go_live(pendings)
             return
@@ -435,10 +437,10 @@ class BatchScheduler:
         smaller = refusal.too_large and count > 2
         if smaller and job.remote_id is not None:
             self.jobs.queue_of(job).refused(job.tokens)
-            warning = f"{provider} has no room for a batch of {count:,} ({refusal}). Smaller ones follow."
+            warning = f"{provider} has no room for a batch of {count:,} ({refusal}). Its requests are sent in smaller batches."
         elif smaller:
             self._departures.halve(provider, count)
-            warning = f"{provider} rejects a batch of {count:,} as too large ({refusal}). Halves follow."
+            warning = f"{provider} rejects a batch of {count:,} as too large ({refusal}). Its requests are sent in two halves."
         else:
             self._refused.add(provider)
             warning = f"{provider} rejected a provider batch ({refusal}): {count:,} requests are sent live."

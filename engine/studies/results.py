@@ -225,7 +225,7 @@ def _two_samples(measure: Outcome, batches: Sequence[BatchValues]) -> dict[str, 
 
 
 def _clusterings(units: Sequence[tuple[int, Talk]], batches: Sequence[BatchValues]) -> dict[str, Any]:
-    """By game, if memory or kept secrets link its units; by scenario, if scenarios repeat."""
+    """By game, if memory or collected secrets link its units; by scenario, if scenarios repeat."""
     ways = {}
     if any(batch.linked for batch in batches):
         ways["games"] = places_in(

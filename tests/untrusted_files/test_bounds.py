@@ -145,7 +145,9 @@ def test_what_no_study_holds_is_left_out_in_words(
         text = printed + "".join(file.read_text(errors="replace") for file in files)
         assert expected.get(name, "") in text, name
         assert len(printed) < 50_000 or "--json" in words, name
-        assert code == (0 if REFUSED not in text and "The maximum for" not in text else 1 if REFUSED in text else 2), name
+        assert code == (0 if REFUSED not in text and "The maximum for" not in text else 1 if REFUSED in text else 2), (
+            name
+        )
         if name in ("html", "markdown"):
             assert len(text) < 2 * SHOWN + 100_000, name
 

@@ -35,7 +35,7 @@ class GameDesign:
     models: Mapping[str, str] | None = None
     """by the agent's name"""
     linked: bool = False
-    """memory or kept secrets link the conversations of a game"""
+    """memory or collected secrets link the conversations of a game"""
     scoring: Mapping[str, float] = field(default_factory=lambda: SCORING)
     judged: bool = False
     scenarios: Sequence[tuple[str, str]] = ()

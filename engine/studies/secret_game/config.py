@@ -31,7 +31,7 @@ class Scoring(Section):
     only_revealed: float = 0
     """standard: for the side that only reveals"""
     per_secret: float = Field(default=1, title="Each secret")
-    """retained: each secret kept at the end, × agents ÷ holders; targeted: each new secret"""
+    """retained: each secret collected by the end, × agents ÷ holders; targeted: each new secret"""
     per_unique: float = Field(default=2, title="Each distinct secret")
     """diversity: each different secret kept"""
     target: float = Field(default=5, title="Targeted secret")

@@ -2,7 +2,7 @@
 
 A row is one side of a finished conversation, as in the view `outcomes`. The two sides of a conversation are adjacent, the
 opener's first. A conversation of an agent with itself counts as two interactions of that agent. Intervals are clustered by
-conversation; by game, if memory or kept secrets link its conversations; and by scenario, if scenarios repeat.
+conversation; by game, if memory or collected secrets link its conversations; and by scenario, if scenarios repeat.
 """
 
 import json
@@ -254,7 +254,7 @@ class Clustering:
     def _note(self) -> str | None:
         if self.linked and self.games == 1:
             return (
-                "one game, so there is no inference beyond it: memory or kept secrets link its conversations. "
+                "one game, so there is no inference beyond it: memory or collected secrets link its conversations. "
                 "Run several games (games = 10 or more) to get intervals."
             )
         if self.scenarios == 1:

@@ -96,7 +96,7 @@ class _GroupSampler:
             if all(self._place(number) for number in range(len(self._cards) // self._k)):
                 return [self._group(number) for number in range(len(self._cards) // self._k)]
         raise RunError(
-            f"No more new combinations of {self._k} out of {self._n} entities with equal appearances were found. "
+            f"Tidepool found no more new combinations of {self._k} of the {self._n} entities in which all appear equally often. "
             "Choose another seed, or fewer simulations."
         )
 

@@ -214,7 +214,7 @@ async def test_a_file_of_the_users_account_that_a_row_calls_an_upload_is_not_del
 async def test_a_batch_whose_kind_was_changed_beside_its_config_is_refused(database: Path) -> None:
     create_batch(game(), database)
     change(database, "UPDATE batch SET kind = 'simulation'")
-    with pytest.raises(FileError, match="has another kind than its config"):
+    with pytest.raises(FileError, match="another kind of study than its config"):
         await resume_batch("last", database)
 
 
