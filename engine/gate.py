@@ -162,7 +162,9 @@ def foreign(batch_id: str, frozen: str, study: Study) -> Admission:
 def admit(connection: sqlite3.Connection, batch: sqlite3.Row, study: Study) -> Admission:
     """The same for a batch that continues: if it runs code, its stored replies must be this user's too."""
     if batch["kind"] != study.config.batch.kind:  # the column is not part of the hash
-        raise FileError(f"Batch {batch['id']} has another kind than its config. The file was changed, or is damaged.")
+        raise FileError(
+            f"Batch {batch['id']} is stored as another kind of study than its config says. The file was changed or is damaged."
+        )
     admission = judge(batch["id"], batch["config"], study)
     if batch["origin"] is not None and not trust_record().knows(batch["id"], batch["origin"]):
         return foreign(batch["id"], batch["config"], study)

@@ -191,7 +191,7 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
     parts = tuple(_part(place, database, cell, overrides, to_plan) for cell in cells)
     if len({part.config.batch.kind for part in parts}) > 1:
         raise UsageError(
-            f"The batches of study {place.reference!r} have several kinds. The file was changed, or is damaged."
+            f"The batches of study {place.reference!r} have several kinds. The file was changed or is damaged."
         )
     design = study.design if study else None
     return Rerun(place, study.id if study else str(cells[0].batch["id"]), name, parts, design, overrides)
