@@ -41,7 +41,7 @@ def prove() -> Iterator[Measurement]:
         yield from _covered(name, found)
     known = _of_a_rate(0.05, 0.3, TABLES, 1, CODER).coverage or 0
     name = "known limit, no promise: corrected rate, true rate 5 %, coders right in 95 % of cases: covered"
-    yield at_least(name, known, "%", 0, "docs/coding.md says 35 %, and the report says so beside each corrected rate")
+    yield at_least(name, known, "%", 0, "docs/coding.md says 44 %, and the report says so beside each corrected rate")
 
 
 def _covered(name: str, found: Judged, note: str = "") -> Iterator[Measurement]:

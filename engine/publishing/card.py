@@ -13,6 +13,7 @@ from tidepool.engine.exports import markdown as md
 from tidepool.engine.registries import program_version
 from tidepool.engine.reports.blocks import counted, listing, sentence
 from tidepool.engine.results.batch_summary import Summary
+from tidepool.engine.results.methods import SIMULATED_DATA
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import StoredStudy
@@ -77,7 +78,7 @@ class Publication:
             return ""
         words = simulated_words(merge_roles(batch["roles"] for batch in self.batches))
         if words == ALL_SIMULATED:
-            return "Simulated: no real model was called, so nothing here is evidence about one."
+            return SIMULATED_DATA
         return f"{sentence(words)}."
 
     @property

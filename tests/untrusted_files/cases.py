@@ -43,7 +43,7 @@ _REFUSED: dict[str, Forge] = {
     "no table progress": _sql("DROP TABLE progress"),
     "no tables at all": _sql("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema"),
     "a generated column": _sql("ALTER TABLE batch ADD COLUMN big AS (hex(zeroblob(100000000))) VIRTUAL"),
-    "a check with work in it": _text(
+    "a check with a costly expression": _text(
         "batch", "UNIQUE (id)", "UNIQUE (id), CHECK (length(hex(randomblob(500000000))) > 1)"
     ),
     "an endless view for messages": _sql(
@@ -102,15 +102,15 @@ ODD: dict[str, Any] = {
     "minus infinity": float("-inf"),
     "a negative number": -7,
     "a huge number": 9223372036854775807,
-    "a number of another world": 10**18,
-    "nothing": None,
+    "an unlikely number": 10**18,
+    "null": None,
     "an empty text": "",
-    "JSON of another shape": '[[["odd"]]]',
+    "malformed JSON": '[[["odd"]]]',
     "a JSON number": "1e999",
     "deep JSON": "[" * 100_000 + "]" * 100_000,
     "an escape": "\x1b[2J\x1b]0;owned\x07",
     "a text with a zero byte": "od\x00d",
-    "text that is none": b"CAST",
+    "text that is not UTF-8": b"CAST",
 }
 
 
@@ -144,7 +144,7 @@ def _put(forgery: Forgery, table: str, column: str, kind: str) -> None:
     place = f'UPDATE OR IGNORE {table} SET "{column}" ='
     where = f"WHERE rowid = (SELECT max(rowid) FROM {table})"
     try:
-        if kind == "text that is none":
+        if kind == "text that is not UTF-8":
             forgery.sql(f"{place} CAST(x'fffe80' AS TEXT) {where}")
         elif kind == "nothing":
             forgery.without_rules(table, f"{place} NULL {where}")
@@ -194,38 +194,38 @@ _ROWS: dict[str, tuple[str, Forge]] = {
     "an id of a flag": ("game", _sql("UPDATE batch SET id = '--json'")),
     "units far apart": ("game", _sql(f"UPDATE unit SET id = {(1 << 32) + (1 << 31)}, sequence_number = {1 << 31} WHERE id = {(1 << 32) + 4}")),
     "a million waves": ("game", _million("wave", "batch_number, wave, calls, failed, cached, retried, seconds, transport", "1, x, 1, 0, 0, 0, 1.0, 'live'")),
-    "waves of another world": ("game", _sql(f"UPDATE wave SET wave = {1 << 60} + wave; UPDATE call SET wave = {1 << 60} + wave")),
+    "waves with huge numbers": ("game", _sql(f"UPDATE wave SET wave = {1 << 60} + wave; UPDATE call SET wave = {1 << 60} + wave")),
     "a million units": ("simulation", _million("unit", "id, batch_number, sequence_number, participants, status, sealed", "4294967296 + x, 1, x, '[\"Ada\"]', 'completed', 0")),
     "twenty thousand batches": ("game", _sql(
         "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) INSERT INTO batch SELECT x, 'b' || x, kind, name, description, status, reason, paused, seed, simulated, imported, config, version, host, created_at, finished_at, stop_code, study_id, replicate, origin, headline FROM batch, n;"
         "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) INSERT INTO progress SELECT x, units_total, units_completed, units_failed, calls, bought, cached, replayed, retried, failed, input_tokens, output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, heartbeat, heartbeat_at, in_flight, limits, in_flight_usd, reasoning_tokens, cut, unusable, usage_missing FROM progress, n")),
-    "two hundred thousand messages in one talk": ("game", _million("call", "unit_id, step, wave, turn, speaker, model, key, status, text, input_tokens, output_tokens, seconds, source, attempts, at", "4294967297, 't' || x, x, x, 'Ada', 'simulated:x', x'00', 'answered', 'word', 1, 1, 1.0, 'live', 1, 1.0", 200_000)),
+    "two hundred thousand messages in one conversation": ("game", _million("call", "unit_id, step, wave, turn, speaker, model, key, status, text, input_tokens, output_tokens, seconds, source, attempts, at", "4294967297, 't' || x, x, x, 'Ada', 'simulated:x', x'00', 'answered', 'word', 1, 1, 1.0, 'live', 1, 1.0", 200_000)),
     "two hundred thousand entities": ("simulation", _million("library_entity", "id, name, description, attributes, created_at", "'e' || x, 'x', '', '{}', 1.0", 200_000)),
     "a name of 20 MB": ("game", _sql(f"UPDATE batch SET name = {LONG}, description = {LONG}")),
     "messages of 20 MB": ("game", _sql(f"UPDATE call SET text = {LONG} WHERE id < 4")),
     "a million participants": ("game", _sql("UPDATE unit SET participants = (WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT json_group_array('p' || x) FROM n) WHERE id = 4294967297")),
     "a million calls in flight": ("paused", _sql("UPDATE progress SET in_flight = (WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT json_group_array(json_array(x, x)) FROM n)")),
-    "limits of another shape": ("paused", _sql("UPDATE progress SET limits = '{\"providers\": [\"x\"]}', heartbeat_at = 1e12; UPDATE batch SET host = 'elsewhere'")),
-    "details that are none": ("mutation", _sql("UPDATE unit SET details = '\"x\"'")),
+    "malformed limits": ("paused", _sql("UPDATE progress SET limits = '{\"providers\": [\"x\"]}', heartbeat_at = 1e12; UPDATE batch SET host = 'elsewhere'")),
+    "details that are a string": ("mutation", _sql("UPDATE unit SET details = '\"x\"'")),
     "a deep config": ("game", _config("[" * 1_000_000)),
     "a config with keys twice": ("simulation", _config(_DOUBLED)),
     "a config of another kind": ("game", _sql("UPDATE batch SET kind = 'evolution'")),
     "a kind with an escape": ("game", _sql("UPDATE batch SET kind = char(27) || '[2J'")),
-    "agents of another shape": ("game", _set("agents", value=[1, None, "x"])),
+    "malformed agents": ("game", _set("agents", value=[1, None, "x"])),
     "a billion conversations": ("game", _set("secret_game", "num_interactions", value=10**9)),
     "a billion steps": ("mutation", _set("mutation", "num_env_steps", value=10**9)),
-    "settings that are words": ("game", _set("service", value={"name": "live", "max_concurrent": "many", "timeout": []})),
+    "settings that are strings": ("game", _set("service", value={"name": "live", "max_concurrent": "many", "timeout": []})),
     "files of the user in the config": ("simulation", _set("simulation", "context_file", value="/etc/passwd")),
     "problems of the user's files": ("evolution", _set("evolution", "problems", value="/etc/passwd")),
-    "orders of another shape": ("ordered", _sql("UPDATE provider_batch SET calls = '{\"x\": 1}', state = 'created'")),
-    "moments that never come": ("ordered", _sql("UPDATE provider_batch SET created_at = 9e999, polled_at = -9e999; UPDATE call SET at = CASE WHEN id % 2 THEN 9e999 ELSE -9e999 END")),
+    "malformed provider batches": ("ordered", _sql("UPDATE provider_batch SET calls = '{\"x\": 1}', state = 'created'")),
+    "infinite times": ("ordered", _sql("UPDATE provider_batch SET created_at = 9e999, polled_at = -9e999; UPDATE call SET at = CASE WHEN id % 2 THEN 9e999 ELSE -9e999 END")),
     "a genome that is its own parent": ("evolution", _sql("UPDATE genome SET parents = json_array(genome_id)")),
     "two genomes that are each other's parents": ("evolution", _sql("UPDATE genome SET parents = (SELECT json_group_array(genome_id) FROM genome)")),
-    "findings of another shape": ("evolution", _sql("UPDATE finding SET content = '[1, 2]'")),
-    "outcomes without a talk": ("game", _sql("DELETE FROM unit; DELETE FROM call")),
-    "spans off the text": ("mutation", _sql("UPDATE line SET start = -9223372036854775807, length = 9223372036854775807, thought_start = -1")),
-    "a library of another shape": ("simulation", _sql("INSERT INTO library_entity VALUES ('e1', 'x', 'human', '', '[1]', 1.0); INSERT INTO library_agent VALUES ('a1', 'x', '\"x\"', 1.0); INSERT INTO library_type VALUES ('human', '[]', 1.0)")),
-    "an origin that is none": ("game", _sql("UPDATE batch SET origin = 'x', study_id = '../x', replicate = -1")),
+    "malformed findings": ("evolution", _sql("UPDATE finding SET content = '[1, 2]'")),
+    "outcomes without a conversation": ("game", _sql("DELETE FROM unit; DELETE FROM call")),
+    "spans outside the text": ("mutation", _sql("UPDATE line SET start = -9223372036854775807, length = 9223372036854775807, thought_start = -1")),
+    "a malformed library": ("simulation", _sql("INSERT INTO library_entity VALUES ('e1', 'x', 'human', '', '[1]', 1.0); INSERT INTO library_agent VALUES ('a1', 'x', '\"x\"', 1.0); INSERT INTO library_type VALUES ('human', '[]', 1.0)")),
+    "an unknown origin": ("game", _sql("UPDATE batch SET origin = 'x', study_id = '../x', replicate = -1")),
 }  # fmt: skip
 
 
@@ -335,11 +335,11 @@ _TRUST: dict[str, tuple[str, Forge]] = {
     "a base_url, queued": ("simulation", _and(_SERVER, _queued)),
     "hosts of its own": ("game", _asks(name="ollama", hosts=["SERVER"])),
     "a key of another name": ("game", _asks(name="lab", like="openai", base_url="SERVER/v1", api_key_env="ANTHROPIC_API_KEY")),
-    "a home of the user as a key": ("game", _asks(name="lab", like="openai", base_url="SERVER/v1", api_key_env="HOME")),
+    "the user's home folder as a key": ("game", _asks(name="lab", like="openai", base_url="SERVER/v1", api_key_env="HOME")),
     "a pool with a server of its own": ("game", _asks(name="lab", like="anthropic", hosts=["SERVER", "SERVER/x"], api_key_env="OPENAI_API_KEY")),
     "Anthropic at another address": ("game", _asks(name="anthropic", base_url="SERVER")),
     "the provider's own address and a paid model": ("game", _asks()),
-    "queued by its own words": ("queued", _queued),
+    "queued by the file itself": ("queued", _queued),
     "provider batches of the user's account": ("ordered", _bought),
     "provider batches at a server of its own": ("ordered", _and(_SERVER, _bought)),
     "a lock that is a link": ("game", _lock_is_link),
@@ -347,8 +347,8 @@ _TRUST: dict[str, tuple[str, Forge]] = {
     "a lock that is a pipe": ("game", _lock_is_fifo),
     "a trust record beside it": ("game", _and(_SERVER, lambda forgery: (forgery.path.parent / "trust.json").write_text("{}"))),
     "a command to start": ("game", _asks(name="lab", like="openai", base_url="SERVER/v1", batch_command="touch owned")),
-    "words that stop": ("paused", lambda forgery: forgery.sql("INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'stop', '{}')")),
-    "words that change limits": ("paused", lambda forgery: forgery.sql("INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'limits', '{\"max_concurrent\": -1, \"budget_usd\": 1e18}')")),
+    "a stored stop request": ("paused", lambda forgery: forgery.sql("INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'stop', '{}')")),
+    "a stored change of limits": ("paused", lambda forgery: forgery.sql("INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'limits', '{\"max_concurrent\": -1, \"budget_usd\": 1e18}')")),
     "limits that name a server": ("paused", _limits({"providers.openai.base_url": "SERVER/v1", "providers.openai.api_key_env": "ANTHROPIC_API_KEY"})),
     "limits that name a cluster": ("paused", _limits({"cluster.ray": "127.0.0.1:6379"})),
     "a kind of another batch": ("game", lambda forgery: forgery.sql("UPDATE batch SET kind = 'evolution', status = 'interrupted'")),
@@ -443,9 +443,9 @@ _BYTES: dict[str, Forge] = {
     "a hundred bytes of it": _bytes(lambda content, forgery: content.__delitem__(slice(100, None))),
     "a page of zeros": _bytes(_zero_page),
     "an odd page size": _overwrite(16, (777).to_bytes(2)),
-    "a file format of the future": _overwrite(18, b"\x09\x09"),
-    "a length that is not its own": _overwrite(28, (10**9).to_bytes(4)),
-    "an encoding that is none": _overwrite(56, (9).to_bytes(4)),
+    "a future file format": _overwrite(18, b"\x09\x09"),
+    "a wrong length": _overwrite(28, (10**9).to_bytes(4)),
+    "an unknown encoding": _overwrite(56, (9).to_bytes(4)),
     "in UTF-16": _utf16,
     "a text": _bytes(lambda content, forgery: content.__setitem__(slice(None), b"hello\n" * 1000)),
     "a folder": _instead(lambda forgery: forgery.path.mkdir()),
@@ -454,7 +454,7 @@ _BYTES: dict[str, Forge] = {
     "a link to itself": _instead(lambda forgery: forgery.path.symlink_to(forgery.path.name)),
     "a link to nothing": _instead(lambda forgery: forgery.path.symlink_to("nowhere/at/all.db")),
     "a file that may not be read": lambda forgery: forgery.path.chmod(0),
-    "a hundred gigabytes of nothing": _sparse,
+    "a sparse file of 100 GB": _sparse,
 }
 _SETTLED: dict[str, Forge] = {
     "a hot journal": _hot_journal,

@@ -44,6 +44,14 @@ def test_a_word_that_is_neither_a_command_nor_a_study_file_is_told_what_to_write
     assert words in told and "usage:" not in told
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_ends_with_two_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    examples = capsys.readouterr().out.partition("examples:")[2].strip().splitlines()
+    assert len(examples) >= 2 and all(line.strip().startswith(f"tidepool {name}") for line in examples)
+
+
 def test_one_study_file_is_named_once(tidepool: Tidepool) -> None:
     for arguments in (["other.db"], ["--run", "x.toml", "other.db"]):
         done = tidepool(*arguments)

@@ -209,7 +209,8 @@ def add_trust_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=("list", "add", "remove"))
     parser.add_argument("batch", nargs="?", metavar="BATCH", help="a batch or a study of the file")
     parser.epilog = (
-        "Trust covers the current config of a batch. If the config changes, you have to trust the batch again."
+        "Trust covers the current config of a batch. If the config changes, you have\nto trust the batch again.\n\n"
+        f"{parser.epilog}"
     )
 
 
