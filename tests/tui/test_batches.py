@@ -124,7 +124,7 @@ async def test_the_footer_is_complete_before_the_cursor_moves(tmp_path: Path, pa
                 return {one.description for one in app.screen.BINDINGS if _offered(app.screen, one)} - shown
 
             await until(pilot, lambda: not missing(), f"all keys in the footer of {mode}")
-            assert mode != "batches" or "Cells" in screen_text(app)
+            assert mode != "batches" or "Show cells" in screen_text(app)
 
 
 def _offered(screen: Screen[object], binding: object) -> bool:

@@ -64,7 +64,7 @@ async def every_screen(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[st
     await press(pilot, "6", until="no response")
     yield "providers"
     await composing(app, pilot)
-    await until_seen(pilot, "100 (service auto)")
+    await until_seen(pilot, "100 conversations" if app.size.width < 100 else "100 (service auto)")
     yield "compose"
     await press(pilot, "f1", until="─ Help")
     yield "help"

@@ -48,7 +48,7 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
         screen = await composing(app, pilot)
         await pilot.press("f5", "M")
         await until(pilot, lambda: "M" in value_at(screen.history.values, ("batch", "name")), "the name")
-        assert "▌ Name of the study      ▏M " in screen_text(app)  # cursor and edges, without any colour
+        assert "▌ Study name             ▏M " in screen_text(app)  # cursor and edges, without any colour
         for kind in KINDS:
             if kind != screen.history.kind:
                 await pilot.press("escape", "shift+tab", "right")
@@ -66,7 +66,7 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
             await chosen(app, pilot, screen, kind)
         await press(pilot, "f7", "f3", until="▾ Limits and waiting")
         await until_seen(pilot, "Reuse answers          [x]")
-        assert "f5 Question ✓  f6 Participants ✓  f7 Running ✓  f9 Plan  f2 TOML" in screen_text(app)
+        assert "f5 Question ✓  f6 Models ✓  f7 Running ✓  f9 Plan  f2 TOML" in screen_text(app)
         await press(pilot, "f9", until="■ Ready to run")
 
 
