@@ -24,7 +24,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
 from tidepool.storage.transfer.formats import echo_json, export_results, finished_together, write_text
-from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, joined, levels_of, tables_of
+from tidepool.storage.transfer.tables import PLAIN, ExportContents, ExportTable, filled, joined, levels_of, tables_of
 
 FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "toml", "policy")
 
@@ -151,11 +151,18 @@ def _all_tables(orders: Orders) -> Iterator[ExportTable]:
 
 
 def _contents(order: ExportRequest) -> ExportContents:
-    """The contents of the kind, and judge and coding results if there are any."""
+    """The contents of the kind, and what only some batches have: judge and coding results, measures, records."""
     contents = results_of(order.batch).contents
-    extra = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
-    measures = ("measures",) if filled(order.connection, "measures", order.batch) else ()
-    return replace(contents, views=(*contents.views, *extra, *measures), of_units=(*contents.of_units, *extra))
+    own = (*contents.where_filled, "codes", "measures", *(("records",) if contents is PLAIN else ()))
+    found = [view for view in own if filled(order.connection, view, order.batch)]
+    by_unit = (view for view in found if view not in ("measures", "records"))
+    beside = (view for view in found if view in ("measures", "records") and contents is PLAIN)
+    return replace(
+        contents,
+        views=(*contents.views, *found),
+        of_units=(*contents.of_units, *by_unit),
+        beside_units=(*contents.beside_units, *beside),
+    )
 
 
 def _refuse_file(orders: Orders, study: StoredStudy | None, format_name: str) -> None:
