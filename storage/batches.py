@@ -136,7 +136,7 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
         study_id = value_of(connection, "SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,))
         if reference and study_id:
             _refuse_study(connection, reference, study_id)
-        raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` lists all batches.")
+        raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` shows the batches of this file.")
     if len(rows) > 1:
         ids = ", ".join(row["id"] for row in rows)
         raise NotFound(f"{reference!r} matches several batches ({ids}). Type more of the id.")

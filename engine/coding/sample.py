@@ -232,11 +232,13 @@ def ensure_sample(path: Path, reference: str, *, size: int | None = None, redraw
             )
         new = draw_sample(frame_of(connection, batch), size or before or SIZE, stream(batch["seed"], "coding"))
     if not new.chosen:
-        raise UsageError(f"Batch {batch['id']} has nothing to code yet: no conversation with a verdict is complete.")
+        raise UsageError(
+            f"Batch {batch['id']} has nothing to code yet. A conversation can be coded when it is complete and has a verdict."
+        )
     if existing and not redraw and new.strata != existing.strata:
         raise UsageError(
             f"Batch {batch['id']} has new conversations since its sample was drawn, so the sample cannot grow. Draw a new one "
-            "with --redraw. Codes of sides in both samples still count. The other codes are stored, but not used."
+            "with --redraw. Codes for sides that are in both samples still count. All other codes stay in the file but are not used."
         )
     put_sample(path, batch["id"], FINDING, new.as_json(), [(chosen.place, chosen.weight) for chosen in new.chosen])
     return new

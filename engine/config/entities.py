@@ -97,7 +97,7 @@ def check_name(name: object) -> str:
 def check_text(text: object) -> str:
     """The text, if it can be stored."""
     if not isinstance(text, str):
-        raise ValueError("expected text.")
+        raise ValueError("this must be text. Put it in quotes.")
     if len(text) > ceilings.TEXT:
         raise ValueError(f"the text has {len(text):,} characters. The maximum is {ceilings.TEXT:,}.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):

@@ -307,7 +307,7 @@ def built_in_records() -> dict[str, dict[str, Any]]:
 def entity_type_from(record: object, where: str) -> EntityType:
     """A type from a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
-        raise UsageError(f"{where}: expected a table.")
+        raise UsageError(f"{where}: this must be a table of keys and values.")
     return validated(EntityType, record, where)
 
 

@@ -83,7 +83,7 @@ def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
     validated(type(config.settings), config.settings.model_dump(), source, (config.batch.kind,))
     text = config.to_json()
     if exposed := variables_in(text):
-        words = f"it contains the value of {exposed[0]}, which would be stored with the study. Remove it. Keys belong in the environment only."
+        words = f"this config contains the value of your environment variable {exposed[0]}. It would be stored with the study. Remove it, and keep keys in the environment only."
         raise UsageError(format_error(source, words))
     if (size := len(text)) > ceilings.FILE_BYTES:
         raise UsageError(

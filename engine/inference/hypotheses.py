@@ -197,17 +197,19 @@ def _check(spec: ContrastSpec, factors: Factors) -> None:
     names = [term.factor for term in spec.differences]
     for term in spec.differences:
         if term.level == term.reference:
-            raise UsageError(f"The contrast {str(spec)!r} compares {term.level!r} with itself.")
+            raise UsageError(
+                f"The contrast {str(spec)!r} compares {term.level!r} with itself. Name two different levels."
+            )
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"The contrast {str(spec)!r} names the factor {twice!r} twice.")
+        raise UsageError(f"The contrast {str(spec)!r} names the factor {twice!r} twice. Name each factor once.")
     held = [factor for factor, _ in spec.within]
     if twice := next((name for name in held if name in names or held.count(name) > 1), None):
         raise UsageError(
             f"The contrast {str(spec)!r} fixes the factor {twice!r} at a level, but also compares its levels."
         )
     if weigh(spec, factors, factors.cells) is None:
-        in_step = ' mode = "paired" pairs the lists item by item; use mode = "full" to cross them.'
-        message = f"The design has no cells for the contrast {str(spec)!r}."
+        in_step = ' mode = "paired" combines the lists item by item. To get all combinations, use mode = "full".'
+        message = f"No cells of this design allow the contrast {str(spec)!r}."
         raise UsageError(message + in_step * (factors.mode == "paired"))
 
 

@@ -278,7 +278,7 @@ class Connection:
         return diagnose(complaint, self.endpoint, self.where)
 
     def unreadable(self, expected: str = "a reply") -> ProviderError:
-        text = f"{self.endpoint.title} at {display_host(self.where)} answered with something that is not {expected}"
+        text = f"{self.endpoint.title} at {display_host(self.where)} sent a response that Tidepool cannot read as {expected}"
         return ProviderError(ErrorClass.TRANSIENT, text, no_reply=NoReply.BROKEN)
 
     def load_json(self, content: bytes) -> Any:

@@ -277,11 +277,11 @@ def _coding(coding: Any) -> Iterator[str]:
             if None not in (row["sensitivity_percentage"], row["specificity_percentage"])
         ]
         if accuracies:
-            yield f"Accuracy of the instruments against the codes, weighted to the batch: {'; '.join(accuracies)}."
+            yield f"Accuracy of the instruments, compared with the codes and weighted to represent the whole batch: {'; '.join(accuracies)}."
         if (rate := coded.get("corrected")) and rate["corrected_percentage"] is not None:
             yield (
                 f"By the verdicts of the {coded['instrument']}, {_share(rate, 'raw')} of {unit} revealed. Corrected by the codes and "
-                f"post-stratified on these verdicts, the rate is {_share(rate, 'corrected')}, with an interval by MOVER (Zou and Donner, 2008)."
+                f"post-stratified on these verdicts, the rate is {_share(rate, 'corrected')}, with a MOVER interval (Zou and Donner, 2008)."
             )
             yield CODES_AS_TRUTH
 

@@ -203,7 +203,7 @@ class WorkerPool:
             failed = next((task.exception() for task in first if task.done() and task.exception()), None)
             why = f" ({first_line(failed)})" if failed else ""
             raise UsageError(
-                f"No worker could be started{why}. Lower [cluster] resources, add nodes, or run without workers: "
+                f"No worker could be started{why}. Lower `resources` in [cluster], or add nodes. To run without workers, use "
                 "--set cluster.hands=0.",
                 ("cluster", "resources"),
             )

@@ -46,7 +46,7 @@ def rows_of(path: Path, name: str = "") -> Iterator[Row]:
         check_file(path, ceilings.DATA_BYTES)
         for number, row in enumerate(_READERS.get(path.suffix.lower(), _jsonl)(path, name)):
             if number == ceilings.ROWS:
-                raise UsageError(f"{name} has more than {ceilings.ROWS:,} rows. Use a part of it.")
+                raise UsageError(f"{name} has more than {ceilings.ROWS:,} rows. Use a file with fewer rows.")
             yield row
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}. Data must be in {FORMATS}.") from None
@@ -83,11 +83,13 @@ def _csv(path: Path, name: str) -> Iterator[Row]:
             for cells in filter(any, reader):
                 where = f"{name}, line {reader.line_num}"
                 if len(cells) > len(columns):
-                    message = f"{len(cells)} cells, but its first line names {len(columns)} columns"
+                    message = f"this row has {len(cells)} cells, but the first line names {len(columns)} columns"
                     raise UsageError(f"{where}: {message}. Put cells that contain the separator in double quotes.")
                 yield Row(where, {column: cell for column, cell in zip(columns, cells, strict=False) if column})
         except csv.Error as error:
-            raise UsageError(f"{name}, line {reader.line_num}: not readable as a table ({error}).") from None
+            raise UsageError(
+                f"{name}, line {reader.line_num}: this row is not valid CSV ({error}). Check that every opening quote is closed."
+            ) from None
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[str]:

@@ -211,7 +211,7 @@ class TrustRecord:
 
     def _refuse_what_others_wrote(self) -> None:
         if self.path.is_symlink():
-            raise PermissionError("it is a symbolic link, which may lead to an old record")
+            raise PermissionError("it is a symbolic link, which could point to an outdated record")
         refuse_writable_by_others(self.path)
         if self.path.stat().st_mode & OTHERS_ANY:
             self.path.chmod(0o600)

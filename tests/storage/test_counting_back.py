@@ -27,5 +27,5 @@ def test_batches_are_counted_back_and_a_study_is_one_of_them(database: Path) -> 
             find_batch(connection, "last~1")
         assert study_of(connection, "last") is None and find_study(connection, "last~1").id == study_id
         for word in ("last~3", "last~", "last~-1", "last~x", "last~99999999"):
-            with pytest.raises(NotFound, match="`tidepool list` lists all batches"):
+            with pytest.raises(NotFound, match="`tidepool list` shows the batches of this file"):
                 find_batch(connection, word)

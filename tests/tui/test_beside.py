@@ -52,6 +52,6 @@ async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Pat
         await asyncio.sleep(0)
         newer = await examiner.examine(template("secret_game"), tmp_path, path)
         assert newer.ready and newer.plan is not None and newer.plan["units"] == 100
-        assert "helper process ended" in (await older).complaints[0].sentence
+        assert "background process of the app ended" in (await older).complaints[0].sentence
     finally:
         examiner.close()

@@ -136,7 +136,7 @@ class WorkerProcess:
         return cast(T, answer)
 
     def _ask(self, job: Job) -> tuple[str, Any]:
-        ended = "the helper process ended. Change something to retry", None
+        ended = "a background process of the app ended. Change a field, or open the screen again, to retry", None
         if self._closed:
             return ended
         if not self.running:

@@ -173,7 +173,7 @@ def _hosts(card: Card) -> Iterator[Passage]:
         if host.silence:
             yield Passage(f"× no response: {host.silence}", "failed", label=host.address)
         else:
-            models = ", ".join(host.models[:20]) or "no models; run tidepool models --pull llama3.2"
+            models = ", ".join(host.models[:20]) or "no models yet. Run tidepool models --pull llama3.2"
             yield Passage(f"■ online: {models}", "done", label=host.address)
 
 

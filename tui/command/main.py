@@ -403,7 +403,7 @@ def require_study_file(argument: str) -> None:
     from difflib import get_close_matches
 
     suggestions = get_close_matches(argument, list(COMMANDS), n=1)
-    hint = f": did you mean {suggestions[0]!r}?" if suggestions else ": `tidepool --help` lists the commands."
+    hint = f". Did you mean {suggestions[0]!r}?" if suggestions else ". `tidepool --help` lists the commands."
     raise UsageError(f"{argument!r} is neither a command nor a study file (*.db){hint}")
 
 

@@ -148,9 +148,7 @@ def _read_file(key: str, name: str, settings: EvolutionSettings, folder: Path) -
         message = f"evolution.{key} is the built-in set {name!r}, which already has training and held-out problems"
         raise UsageError(f"{message}. Name a file there too, or remove judge_from.", where)
     if path.is_dir():
-        message = (
-            f"{shown!r} is a folder. Name one file in it, and name the file of the held-out problems with judge_from"
-        )
+        message = f"{shown!r} is a folder. Set problems to one file in it. If the held-out problems are in another file, set judge_from to that file"
         raise UsageError(f"{message}. Problems come from {FORMATS}.", where)
     if not path.is_file():
         built_in = f" It is not a built-in set ({', '.join(SETS)}) either." if key == "problems" else ""

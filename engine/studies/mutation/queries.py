@@ -64,7 +64,7 @@ def _text(row: Row, key: str) -> str:
 def check_queries(queries: Sequence[Query], source: str) -> None:
     if len(queries) < 2:
         raise UsageError(
-            f"{source}: has {len(queries)} queries, but at least two are needed, one for training and one to test."
+            f"{source}: you need at least two queries, one for training and one for testing. The file has {len(queries)}."
         )
     seen: set[str] = set()
     for query in queries:  # a query on both sides of the split would be both trained on and tested

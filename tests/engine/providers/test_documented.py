@@ -30,4 +30,4 @@ def test_the_table_of_known_endpoints_is_that_of_the_code() -> None:
 def test_the_figures_are_those_of_the_code() -> None:
     words = " ".join(PAGE.split())
     assert SEARCHES == 4 and "searches four times" in words
-    assert (SMALL_REMAINDER, SMALL_SHARE) == (10, 0.02) and "ten requests, or 2 %" in words
+    assert (SMALL_REMAINDER, SMALL_SHARE) == (10, 0.02) and "ten such requests (or 2 %" in words

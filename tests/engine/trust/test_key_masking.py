@@ -110,5 +110,5 @@ def test_a_scorer_that_dies_of_a_key_while_it_is_loaded_does_not_show_it(tidepoo
 def test_a_config_that_contains_a_key_is_refused_before_it_is_stored(tidepool: Tidepool, tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(EVOLUTION.replace("[evolution]", f'description = "{KEY}"\n[evolution]'))
     ran = tidepool("--run", "study.toml", OPENAI_API_KEY=KEY)
-    assert ran.returncode == 2 and "contains the value of OPENAI_API_KEY" in ran.stderr
+    assert ran.returncode == 2 and "contains the value of your environment variable OPENAI_API_KEY" in ran.stderr
     assert KEY[:16] not in ran.stderr and not tidepool.database.exists()

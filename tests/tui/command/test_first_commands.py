@@ -28,8 +28,8 @@ TWO_TALKS = ("--set", "secret_game.num_interactions=2")
 @pytest.mark.parametrize(
     ("word", "words"),
     [
-        ("exprt", "did you mean 'export'?"),
-        ("lst", "did you mean 'list'?"),
+        ("exprt", "Did you mean 'export'?"),
+        ("lst", "Did you mean 'list'?"),
         ("nonsense-xyz", "tidepool --help"),
         ("study.toml", "tidepool run study.toml"),
         ("other.db#last", "tidepool run other.db#last"),

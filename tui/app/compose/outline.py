@@ -22,9 +22,9 @@ from tidepool.tui.app.kind_screens import Groups, screens_of
 from tidepool.tui.drawing.text import one_line
 
 SERVICES_IN_WORDS = {
-    "auto": "all conversations at once; batch API for waves of at least batch_from calls (half the price, slower), else live",
+    "auto": "uses the batch API (half the price, slower) if at least batch_from requests can be sent together, otherwise live",
     "default": "live; runs max_concurrent conversations at a time, each to its end",
-    "live": "live; all conversations advance at once, and none waits for another",
+    "live": "live; many conversations advance at once, and none waits for another",
     "openai": "OpenAI's batch API; batch_size conversations at a time, wave by wave",
     "anthropic": "Anthropic's batch API; batch_size conversations at a time, wave by wave",
     "openai-conversation": "OpenAI's batch API; all conversations (up to 50,000 at a time), wave by wave",
@@ -79,7 +79,7 @@ def pages_of(kind: str) -> tuple[OutlinePage, ...]:
     return (
         OutlinePage(WHAT, "Question", "Question", tuple(_what(own[WHAT]))),
         OutlinePage(WHO, title, question, tuple(own[WHO]), people),
-        OutlinePage(HOW, "Running", "Running and budget", tuple(_how(own[HOW], load_kind(kind).talks))),
+        OutlinePage(HOW, "Running", "Running and budget", tuple(_how(own[HOW], load_kind(kind).people == "agents"))),
     )
 
 
@@ -92,20 +92,20 @@ def _what(own: list[FieldGroup]) -> Iterator[FieldGroup]:
     yield FieldGroup("Notes", (batch["description"], batch["metadata"]), folded=True)
 
 
-def _how(own_groups: list[FieldGroup], talks: bool) -> Iterator[FieldGroup]:
+def _how(own_groups: list[FieldGroup], may_stop: bool) -> Iterator[FieldGroup]:
     service = {field.key: field for field in fields_of(Service, ("service",))}
     common = tuple(service.pop(key) for key in _COMMON_SERVICE.split())
     seed = next(field for field in fields_of(Batch, ("batch",)) if field.key == "seed")
     yield FieldGroup("", (*common, seed))
     yield FieldGroup("Limits and waiting", tuple(service.values()), folded=True)
     yield from own_groups
-    if talks:
+    if may_stop:
         yield _optional(
             "Stop early", StopWhenSure, "stop", "Stops when the result is precise enough. The plan is then the maximum."
         )
     yield _optional("Design", Design, "design", "Runs one batch for each combination of levels.")
     usual = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
-    note = f"Sends live calls from workers of a Ray cluster. Defaults once you set one key: {usual}. Batches do not store this."
+    note = f"Sends live requests from the workers of a Ray cluster. If you set one of these keys, the others default to: {usual}. Batches do not store this section."
     yield _optional("Ray cluster", Cluster, "cluster", note)
 
 

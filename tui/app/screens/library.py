@@ -284,7 +284,7 @@ class LibraryScreen(ModeScreen):
         self.nudge()
         added = [f"{result.added:,} added"] if result.added or not result.types else []
         known = [f"{result.known:,} already in the library"] if result.known else []
-        types = [f"type {one_line(', '.join(result.types))}"] if result.types else []
+        types = [f"added the type {one_line(', '.join(result.types))}"] if result.types else []
         self.notify(", ".join([*added, *types, *known]).capitalize() + ".")
 
     def action_new(self) -> None:

@@ -217,7 +217,9 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
     entities = generate(kind, options.n, options.seed)
     if options.writer is None:
         if options.backstory:
-            raise UsageError("--backstory needs a model, e.g. simulated:persona.")
+            raise UsageError(
+                "--backstory needs a model that writes the text. Name it with --model (`entities generate`) or --writer (`agents generate`), such as simulated:persona."
+            )
         if left := [task.dimension for task in writing_tasks(kind, entities[0])]:
             echo_err(f"Left out, because no model was given to write it: {', '.join(left)}")
         return kind, entities

@@ -28,9 +28,7 @@ def add_api_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def add_token_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-token", action="store_true", help="allow every user of this machine; loopback only")
-    parser.epilog = (
-        f"Clients need a token, either the value of {VARIABLE} or a new one\nthat is printed in a link.\n\n{parser.epilog}"
-    )
+    parser.epilog = f"Clients need a token, either the value of {VARIABLE} or a new one\nthat is printed in a link.\n\n{parser.epilog}"
 
 
 def run_api(options: argparse.Namespace) -> int:

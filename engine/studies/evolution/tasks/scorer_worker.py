@@ -70,7 +70,7 @@ def load_scorer(path: Path, function: str, expected: str) -> tuple[Callable[...,
     exec(compile(source, str(path), "exec"), module.__dict__)
     score = getattr(module, function)
     if not callable(score) or inspect.iscoroutinefunction(score):
-        raise TypeError(f"{function} is not a plain function")
+        raise TypeError(f"{function} must be a function and must not be async")
     signature = inspect.signature(score)
     for arguments in (3, 2):
         with suppress(TypeError):

@@ -40,7 +40,7 @@ async def test_every_message_asks_for_the_form_and_no_prompt_has_it(
     await run(study(**{"max_generations": 2, "judge": "simulated:judge", **keys}), database)
     assert len(asked) > 50 and {FORM in message for message in asked} == {form}
     assert query(database, "SELECT count(*) FROM genome WHERE prompt LIKE '%holds only%'") == [(0,)]
-    assert ("Only a marked answer was read" in told(database)) is form
+    assert ("Only answers in this form were read" in told(database)) is form
 
 
 async def test_unclear_replies_are_counted_and_bounded_and_stay_so_on_resume(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ def test_a_file_of_queries_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("", "0 queries"),
-        ('{"query": "A?", "reference": "B"}', "1 queries"),
+        ("", "The file has 0"),
+        ('{"query": "A?", "reference": "B"}', "The file has 1"),
         ('{"query": "A?", "reference": "B"}\nnonsense', "line 2: not JSON"),
         ("[1]", "line 1: not an object"),
         ('{"question": "A?"}', 'line 1: "reference" is missing'),

@@ -57,9 +57,9 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "Latin-1": ("a.csv", b"question,answer\nCaf\xe9?,1\n", "a.csv, line 2 is not UTF-8"),
     "no header": ("a.csv", "Where?,Rome\nWhither?,Oslo\n", 'line 2: no "question". It has Where?, Rome'),
     "two columns of a name": ("a.csv", "question,answer,answer\nq,1,2\n", "two columns 'answer'"),
-    "a cell too many": ("a.csv", "question,answer\nq,1,2\n", "3 cells, but its first line names 2 columns"),
+    "a cell too many": ("a.csv", "question,answer\nq,1,2\n", "3 cells, but the first line names 2 columns"),
     "a cell too few": ("a.csv", "question,answer\nq\n", 'line 2: no "answer"'),
-    "an open quote": ("a.csv", 'question,answer\n"q,1\nr,2\n', "not readable as a table"),
+    "an open quote": ("a.csv", 'question,answer\n"q,1\nr,2\n', "not valid CSV"),
     "no Parquet": ("a.parquet", b"PAR1 or so", "cannot be read: it is not a Parquet file, or is damaged"),
     "a list of objects": ("a.json", "[]", "Data must be in JSONL, CSV or Parquet"),
 }

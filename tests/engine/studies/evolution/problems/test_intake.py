@@ -55,7 +55,7 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
         ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
         ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
         ({"judge_from": "none.jsonl"}, "judge_from", "judge_from: There is no file 'none.jsonl'"),
-        ({"judge_from": "."}, "judge_from", "is a folder. Name one file in it"),
+        ({"judge_from": "."}, "judge_from", "is a folder. Set problems to one file in it"),
         ({"judge_from": "all.jsonl"}, "problems", "has 0 different problems"),
         ({"problems": "arithmetic", "judge_from": "all.jsonl"}, "problems", "the built-in set 'arithmetic'"),
         ({"task": "number"}, "task", 'No reply could be right with task = "number": all.jsonl, line '),

@@ -130,9 +130,9 @@ async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tm
     ("scorer", "words"),
     [
         ("score.py:nobody", "cannot be loaded: AttributeError"),
-        ("score.py:later", "later is not a plain function"),
+        ("score.py:later", "later must be a function"),
         ("score.py:few", r"must take \(reply, answer\)"),
-        ("score.py:NOT_CALLABLE", "not a plain function"),
+        ("score.py:NOT_CALLABLE", "must be a function"),
         ("none.py:mark", "There is no scorer none.py"),
         ("broken.py:mark", "cannot be loaded: SyntaxError"),
         ("large.py:mark", "is larger than"),
