@@ -136,7 +136,10 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
         study_id = value_of(connection, "SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,))
         if reference and study_id:
             _refuse_study(connection, reference, study_id)
-        raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` shows the batches of this file.")
+        counted = " A study with several batches counts as one." if parse_steps_back(reference) else ""
+        raise NotFound(
+            f"There is no batch {reference!r} in this file. `tidepool list` shows the batches of this file.{counted}"
+        )
     if len(rows) > 1:
         ids = ", ".join(row["id"] for row in rows)
         raise NotFound(f"{reference!r} matches several batches ({ids}). Type more of the id.")
@@ -159,7 +162,7 @@ def _refuse_study(connection: sqlite3.Connection, reference: str, study_id: str)
     more = f" and {len(cells) - MOST_NAMED:,} more" if len(cells) > MOST_NAMED else ""
     raise NotFound(
         f"{reference} is a study, but this command needs one of its batches. Use a batch id instead of {reference}: "
-        f"{', '.join(cell_names[:MOST_NAMED])}{more}. `tidepool list --cells` lists all."
+        f"{', '.join(cell_names[:MOST_NAMED])}{more}. For example, replace {reference} by {cells[0][0]}. `tidepool list --cells` lists all."
     )
 
 

@@ -98,7 +98,7 @@ def _game_claims(planted: Planted, random: Any) -> Iterator[Claim]:
     own, note = list(claims(planted, report, scenario)), report["inference"]["note"] or ""
     for claim in own:
         of_pair = claim.family.startswith(("pairs", "sides of pairs", "head to head"))
-        yield replace(claim, warned=note if of_pair or "for a pair" not in note else "")
+        yield replace(claim, warned=note if of_pair or "for a pair" not in note or "in all" in note else "")
     if len(set(world.rates)) == 1 and not world.by_opponent and world.mode != "targeted":
         found = any(claim.p_holm is not None and claim.p_holm < 0.05 for claim in own)
         yield Claim(REPORTS, "a report", 0.0, None, p_value=1.0 - found, null=True)

@@ -32,6 +32,10 @@ EXPECTED = {
     "dict_type": "expected a table of names and values",
     "model_type": "expected a table of keys and values",
     "literal_error": "expected {expected}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "greater_than": "must be greater than {gt}",
+    "less_than": "must be less than {lt}",
     "union_tag_not_found": "the {discriminator} is missing",
     "union_tag_invalid": "the {discriminator} must be one of {expected_tags}",
 }
@@ -198,7 +202,8 @@ def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: Confi
         return ConfigProblem(key, f"[{where}] is a list of sections. Write [[{where}]].")
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
-    expected = EXPECTED.get(fault, "").format(**error.get("ctx", {}))
+    limits = {name: f"{one:g}" if isinstance(one, float) else one for name, one in error.get("ctx", {}).items()}
+    expected = EXPECTED.get(fault, "").format(**limits)
     message = expected or error["msg"].removeprefix("Value error, ").replace(" after validation", "")
     sentence = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if expected:

@@ -137,10 +137,11 @@ def find_slip(text: str, complaint: str) -> tuple[int, str]:
     if pair is not None and not line.startswith("["):
         if _is_toml(line):
             return number, "this line is valid, so a list, table or text above it is not closed."
-        value = pair["value"].split(" #")[0].strip(" ,\"'")
+        value = pair["value"].split(" #")[0].strip(" ,\"'“”„‘’«»")
         word = value.lower() if value.lower() in ("true", "false") else value
         written = word if not isinstance(read_value(word), str) else json.dumps(word, ensure_ascii=False)
-        return number, f"this is not a valid KEY = VALUE of TOML. Write {pair['key']} = {written}"
+        curly = " with straight quotes" if set(pair["value"]) & {*"“”„‘’«»"} else ""
+        return number, f"this is not a valid KEY = VALUE of TOML. Write {pair['key']} = {written}{curly}"
     return number, f"this is not valid TOML: {_AT.sub('', complaint).strip()}. {FORM}"
 
 

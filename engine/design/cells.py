@@ -118,7 +118,10 @@ def _level(factor: str, value: Any, position: int) -> Level:
         level = Level(" ".join(text.split()), {factor: value})
     else:
         raise _wrong(f"level {position + 1} of {factor!r} cannot be read. {WRITTEN}", "factors", factor)
-    if not level.name or len(level.name) > LONGEST_LEVEL:
+    if not level.name:
+        words = f'the empty level of {factor!r} has no name. Write {{ level = "none", set = {{ "{factor}" = "" }} }}.'
+        raise _wrong(words, "factors", factor)
+    if len(level.name) > LONGEST_LEVEL:
         raise _wrong(
             f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} characters. Write it as "
             '{ level = "short name", set = { KEY = VALUE } }.',

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.gate import design_text
-from tidepool.engine.inference.effects import SPEAKS_OF
+from tidepool.engine.inference.effects import NOTHING, SPEAKS_OF
 from tidepool.engine.inference.measures import PERCENT
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.blocks import (
@@ -121,9 +121,18 @@ def _sentences(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Iterat
             continue
         effect = text_of(one.estimate(" points" if one.outcome["unit"] == PERCENT else ""))
         chance = "" if one.entry["p_value"] is None else f", {tested(one.entry['p_value'], one.entry['p_value_holm'])}"
+        if not one.entry["difference"] and one.entry["difference_ci95"] is None:
+            chance = ", because no value differs between these cells"
         yield Words(f"{subject}: {effect}{chance}, n = {one.counted}.", "finding")
     if stated and (missing := _missing_batches(statistics)):
         yield Words(f"{missing} Verdicts use only a part of the study.", "warning")
+    if stated and statistics.get("known_before"):
+        yield Words(f"{KNOWN_BEFORE} To test on new data, change batch.seed.", "warning")
+
+
+KNOWN_BEFORE = (
+    "Some replies of this study were in the file before its hypotheses, so the hypotheses may be based on them."
+)
 
 
 def _confirmatory(stated: Sequence[Shown], statistics: Mapping[str, Any]) -> Iterator[Block]:
@@ -179,7 +188,7 @@ def _notes(effects: Sequence[Shown]) -> Iterator[Words]:
     """Yields each note that is not part of a verdict once, with the effects that it is about."""
     by_note: dict[str, list[str]] = {}
     for one in effects:
-        if (note := one.entry.get("note")) and note != one.entry.get("verdict"):
+        if (note := one.entry.get("note")) and note not in (one.entry.get("verdict"), NOTHING):
             by_note.setdefault(note, []).append(one.mark)
     yield from (Words(f"{listing(marks)}: {note}", "warning") for note, marks in by_note.items())
 
@@ -369,11 +378,16 @@ def _tests(statistics: Mapping[str, Any], population: str) -> Iterator[str]:
         )
     if any(one.entry["p_value"] is not None for one in stated):
         over = counted(len(stated), "hypothesis", "hypotheses")
-        yield f"p-values have Holm's correction (Holm, 1979) over {over}. Directional hypotheses were tested one-sided, at 5 %."
+        one_sided = any(one.entry["direction"] != "two-sided" for one in stated)
+        directional = " Directional hypotheses were tested one-sided, at 5 %." if one_sided else ""
+        yield f"p-values have Holm's correction (Holm, 1979) over {over}.{directional}"
+        if statistics.get("known_before"):
+            yield KNOWN_BEFORE
     if others:
         yield (
-            f"{'All' if not stated else 'All other'} effects ({len(others):,}) are exploratory. They compare each level with the first level of its factor and "
-            "include interactions of two factors. Their p-values have Holm's correction over all of them (Holm, 1979)."
+            f"{'All' if not stated else 'All other'} effects ({len(others):,}) are exploratory. They compare each level with the first level of its factor"
+            f"{' and include interactions of two factors' if len(statistics['factors']) > 1 else ''}. "
+            "Their p-values have Holm's correction over all of them (Holm, 1979)."
         )
         if not stated:
             about = dict.fromkeys(one.entry["estimand"] for one in others)
@@ -407,8 +421,8 @@ def _estimators(statistics: Mapping[str, Any], bounds: Mapping[str, tuple[float,
         about = {cell["estimand"] for name in rates for cell in statistics["outcomes"][name]["cells"]}
         over = JACKKNIFE if SPEAKS_OF["entities"] in about else "clusters"
         yield (
-            f"Means of cells ({listing(rates)}) have Wilson's interval (Wilson, 1927) with Student's quantile and the effective number of "
-            f"values that their variance over {over} gives."
+            f"Means of cells ({listing(rates)}) were rescaled to 0–1. Their intervals are Wilson's (Wilson, 1927), with Student's quantile and "
+            f"a sample size that is reduced for dependence within {over}."
         )
     if numbers := [name for name, one in statistics["outcomes"].items() if not one["per_talk"]]:
         yield f"Means of cells ({listing(numbers)}) are over batches, with Student's interval."

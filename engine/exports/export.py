@@ -148,6 +148,7 @@ def _all_tables(orders: Orders) -> Iterator[ExportTable]:
         contents = _contents(order)
         tables = (make(order.connection, order.batch) for make in contents.tables)
         yield from tables_of(order.connection, order.batch, contents.views, tables)
+        yield from load_kind(order.batch["kind"]).results.tables(order)
 
 
 def _contents(order: ExportRequest) -> ExportContents:

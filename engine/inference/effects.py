@@ -303,7 +303,7 @@ def _few_replicates(number: int, found: Contrast | None) -> str:
     return "no verdict: every replicate gave the same difference" if found and found.p_value is None else ""
 
 
-NOTHING = "nothing to compare: no block has all its cells"
+NOTHING = "no result: nothing is complete in all of its cells"
 
 
 def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:

@@ -69,7 +69,7 @@ def _needed(power: Entry) -> Iterator[Block]:
         if all(required["calls"] is not None for required in needed):
             most = max((required["set"] for required in needed), key=lambda sizes: list(sizes.values()))
             keys = ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in most.items())
-            yield Words(f"To be on the safe side, set {keys}.")
+            yield Words(f"To be on the safe side, set {keys} in every batch.")
         for note in dict.fromkeys(required["note"] for required in needed if required["note"]):
             yield Words(f"{sentence(note)}.".replace("..", "."), "warning")
 
@@ -80,7 +80,7 @@ def _rows(entry: Entry) -> Iterator[tuple[Cell, ...]]:
     for key in dict.fromkeys(key for required in needed for key in required["set"] or ()):
         yield (key, *(f"{required['set'][key]:,}" if required["set"] else UNKNOWN for required in needed))
     bought = [required if required["calls"] is not None else None for required in needed]
-    yield ("calls", *(f"{plan['calls']:,}" if plan else UNKNOWN for plan in bought))
+    yield ("requests", *(f"{plan['calls']:,}" if plan else UNKNOWN for plan in bought))
     yield ("cost", *(money(plan["cost_usd"]) if plan else UNKNOWN for plan in bought))
     yield ("time live", *(span(plan["seconds_live"]) if plan else UNKNOWN for plan in bought))
 

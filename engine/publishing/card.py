@@ -236,9 +236,9 @@ import duckdb; duckdb.sql("SELECT speaker, count(*) FROM 'data/messages.parquet'
 
 
 def _again(published: Publication) -> Iterator[str]:
-    what, config = ("The batch", "config.toml") if published.study is None else ("The whole study", "study.toml")
+    what, config = ("the batch", "config.toml") if published.study is None else ("the whole study", "study.toml")
     yield md.line(f"You can run {what} again with the same config and the same seeds. Real models give new answers.")
-    yield f"```sh\ntidepool --db again.db --run {FILE}#{one_line(published.id)}\ntidepool --db again.db --run {config}\n```"
+    yield f"```sh\ntidepool --db again.db run {FILE}#{one_line(published.id)}\ntidepool --db again.db run {config}\n```"
     yield md.line(
         "API keys are read from your environment. Tidepool asks you before it uses servers or code that only this file names."
     )

@@ -344,8 +344,11 @@ def priced(plan: Plan, config: FrozenConfig, *, several: bool = False) -> dict[s
         plan, config, {name: provider.batches for name, provider in providers.items()}, several=several
     )
     live, batched, expected = _Cost(), _Cost(), _Cost()
+    unpriced: set[str] = set()
     for planned, by_batch in zip(plan.calls, transport.batched, strict=True):
         tag, tokens = _price(planned, providers), (planned.input_tokens, planned.output_tokens)
+        if tag is None:
+            unpriced.add(planned.model)
         by_live, by_api = (tag.cost(*tokens), tag.cost(*tokens, batch=True)) if tag else (None, None)
         has_batches = providers[planned.model.partition(":")[0]].batches is not None
         live.add(by_live, planned.calls)
@@ -367,6 +370,7 @@ def priced(plan: Plan, config: FrozenConfig, *, several: bool = False) -> dict[s
         "cost_usd": expected.dollars,
         "cost_usd_live": live.dollars,
         "cost_usd_batch": batched.dollars,
+        "unpriced": sorted(unpriced),
         "at_most": _at_most(plan, providers),
         "seconds_live": _live_seconds(plan, config),
         "transport": transport.as_json(),

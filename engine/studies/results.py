@@ -30,10 +30,10 @@ from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, ends_of, table
-from tidepool.engine.reports.export_request import Exporter
+from tidepool.engine.reports.export_request import Exporter, ExportRequest
 from tidepool.engine.reports.figures import forest
 from tidepool.storage.queries.conversations import measured_by_unit
-from tidepool.storage.transfer.tables import PLAIN, ExportContents
+from tidepool.storage.transfer.tables import PLAIN, ExportContents, ExportTable
 
 __all__ = ["Batch", "Exporter", "Results", "Statistics", "difference_of", "number_in", "values_by_talk"]
 
@@ -114,6 +114,10 @@ class Results:
     def formats(self) -> Mapping[str, Exporter]:
         """Export formats that only this kind has, or that it writes differently."""
         return {}
+
+    def tables(self, request: ExportRequest) -> Sequence[ExportTable]:
+        """Tables that replace the kind's own CSV in the export of a whole study."""
+        return ()
 
 
 # -- values of units -----------------------------------------------------------------------------------------------------

@@ -187,9 +187,20 @@ def joined(tables: Iterable[ExportTable]) -> Iterator[ExportTable]:
     for table in tables:
         by_name.setdefault(table.name, []).append(table)
     for name, parts in by_name.items():
-        rows = chain.from_iterable(part.rows for part in parts)
+        columns: dict[str, ColumnType] = {}
+        for part in parts:  # the attributes of entities may differ
+            columns |= {column: type_name for column, type_name in part.columns.items() if column not in columns}
+        rows = chain.from_iterable([_in_order(part, tuple(columns)) for part in parts])
         # several batches share the row of their study
-        yield ExportTable(name, parts[0].columns, iter(dict.fromkeys(rows)) if name == "studies" else rows)
+        yield ExportTable(name, columns, iter(dict.fromkeys(rows)) if name == "studies" else rows)
+
+
+def _in_order(table: ExportTable, columns: tuple[str, ...]) -> Iterable[tuple[Any, ...]]:
+    own = {name: place for place, name in enumerate(table.columns)}
+    if columns == tuple(own):
+        return table.rows
+    places = [own.get(name) for name in columns]
+    return (tuple(None if place is None else row[place] for place in places) for row in table.rows)
 
 
 COLUMNS: dict[str, ColumnType] = {

@@ -60,11 +60,12 @@ def print_summary(database: Path, summary: dict[str, Any], options: argparse.Nam
         _print_brief(out, report_on(database, summary), summary, quiet=options.quiet)
 
 
-def print_report(out: Console, report: Report) -> None:
+def print_report(out: Console, report: Report, rows: int = 0) -> None:
+    """`rows` are those of a table; 0: its own number."""
     out.print(Text(one_line(report.title), style="bold"))
     print_blocks(out, report.overview)
     out.print()
-    print_blocks(out, report.findings)
+    print_blocks(out, report.findings, rows)
     if report.methods:
         for block in report.methods_on_screen:
             out.print()
@@ -77,7 +78,11 @@ def print_section(out: Console, report: Report, name: str) -> None:
         raise UsageError(
             f"This batch has no section {name!r}. Its sections are {', '.join([*report.sections, METHODS])}."
         )
-    print_blocks(out, sections[name])
+    print_blocks(out, sections[name], MOST_ROWS)
+
+
+MOST_ROWS = 10_000
+"""rows of a table in `stats`"""
 
 
 def _print_brief(out: Console, report: Report, summary: dict[str, Any], *, quiet: bool) -> None:

@@ -58,15 +58,15 @@ NARROWEST_SHARE, WIDEST_SHARE = 6, 9
 """widths of a share in a heat map, without and with a shade"""
 
 
-def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
-    """Prints blocks, with empty lines before tables, figures and headings, and after figures."""
+def print_blocks(out: Console, blocks: Iterable[Block], rows: int = 0) -> None:
+    """Prints blocks, with empty lines before tables, figures and headings, and after figures. `rows` are those of a table; 0: its own number."""
     before: Block | None = None
     for block in blocks:
         strong = isinstance(block, Words) and block.level == "strong"
         titled = isinstance(block, Figure | Heat) or (isinstance(block, Table) and block.title)
         if titled or (strong and before) or (isinstance(block, Words | Headline) and isinstance(before, Figure | Heat)):
             out.print()
-        for text in printed_lines(out, block):
+        for text in printed_lines(out, block, rows if isinstance(block, Table) else 0):
             out.print(text, crop=False)
         before = before if is_section(block) else block
 

@@ -56,7 +56,11 @@ def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
     if free:
         yield "cost", "free: simulated replies"
     elif plan["cost_usd_live"] is None:
-        yield "cost", "unknown: the price of a model is missing"
+        models = ", ".join(plan.get("unpriced", ())) or "a model"
+        yield (
+            "cost",
+            f"unknown: no price is known for {models}. Check the name, or set input and output prices of the provider",
+        )
     elif most and not most["cost_usd"]:
         yield "cost", "free"
     else:
@@ -64,11 +68,21 @@ def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
         yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API{worst}"
     for line in plan["transport"]["words"]:
         yield "transport", line
-    if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
-        yield "budget", f"{money(plan['budget_usd'])} is too small: the batch will stop early"
+    if too_small := budget_words(plan):
+        yield "budget", too_small
     yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 1 else "less than a second"
     for note in plan["notes"]:
         yield "note", note
+
+
+def budget_words(plan: Mapping[str, Any]) -> str:
+    """Says that the budget is too small; empty if it is not."""
+    if not 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
+        return ""
+    return (
+        f"{money(plan['budget_usd'])} is too small, so the run will stop early. All {plan.get('unit_name') or 'units'} advance "
+        'together, so perhaps none will be complete. Plan fewer, or set service.name = "default"'
+    )
 
 
 def is_exact(plan: Mapping[str, Any]) -> bool:

@@ -266,7 +266,10 @@ class Clustering:
         if number < FEWEST_TESTED:
             return of_all
         fewest, of_one = self._fewest_of_pair()
-        return (fewest >= FEWEST_TESTED and of_all) or few_clusters(fewest, of_one) or None
+        of_pair = few_clusters(fewest, of_one)
+        if fewest >= FEWEST_TESTED:
+            return of_all or of_pair or None
+        return f"{of_pair}. There are only {number:,} {noun} in all" if of_all else of_pair
 
     def _fewest_of_pair(self) -> tuple[int, str]:
         """The clusters of the pair with the fewest. If scenarios rotate with the pairs, each pair meets only some of them."""

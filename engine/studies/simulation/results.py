@@ -19,11 +19,12 @@ from tidepool.engine.inference.effects import SPEAKS_OF
 from tidepool.engine.inference.measures import UNBOUNDED, BatchValues, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.reports.blocks import Block, Cell, KindMethods
+from tidepool.engine.reports.export_request import ExportRequest
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics, difference_of
 from tidepool.engine.studies.simulation import report
 from tidepool.engine.studies.simulation.measures import MEASURES, RATING, SpeechTally, compare_by_attribute
 from tidepool.storage.queries.units import spoken_in_pages
-from tidepool.storage.transfer.tables import ExportContents
+from tidepool.storage.transfer.tables import ExportContents, ExportTable
 
 
 class SimulationResults(Results):
@@ -112,6 +113,11 @@ class SimulationResults(Results):
         from tidepool.engine.studies.simulation.exports import FORMATS
 
         return FORMATS
+
+    def tables(self, request: ExportRequest) -> Sequence[ExportTable]:
+        from tidepool.engine.studies.simulation.exports import tables_of
+
+        return tables_of(request)
 
 
 def _of_entity(name: str, scale: tuple[float, float]) -> Outcome:

@@ -38,7 +38,7 @@ CASES = [
     ({"batch": {"kind": "secret_gam"}}, ("batch", "kind"), "Did you mean 'secret_game'?"),
     ({"batch": {"kind": "mutation"}}, ("mutation",), "[mutation] is missing"),
     ({**game(), "simulation": {}}, ("simulation",), "does not belong"),
-    (game(rounds=0), ("secret_game", "rounds"), "secret_game.rounds = 0: input should be greater than or equal to 1."),
+    (game(rounds=0), ("secret_game", "rounds"), "secret_game.rounds = 0: must be at least 1."),
     (game(detection=["judge"]), ("secret_game", "detection"), "detection needs at least one of"),
     (
         game(scenarios=[{"opener_secret": "a", "partner_secret": "A"}]),

@@ -168,7 +168,7 @@ def test_replicates_that_all_give_the_same_difference_have_no_verdict() -> None:
 
 def test_nothing_in_common_is_told() -> None:
     found = effect(table_of(TWO, [[[1.0, None], [None, 2.0]]]), asked("a: 1 - 0", TWO))
-    assert (found.difference, found.number, found.left_out) == (None, 0, 2) and found.note.startswith("nothing")
+    assert (found.difference, found.number, found.left_out) == (None, 0, 2) and found.note.startswith("no result")
 
 
 @pytest.mark.parametrize(("direction", "p_value"), [("two-sided", 0.04), ("less", 0.02), ("greater", 0.98)])

@@ -191,7 +191,7 @@ def test_a_study_that_has_just_begun_has_cells_and_nothing_to_compare(tmp_path: 
     assert [(one["talks"], one["mean"]) for one in found["cells"]] == [(0, None), (0, None)]
     assert {one["estimand"] for one in (*found["cells"], *found["effects"])} == {"entities like these"}
     assert found["effects"][0]["units"] == "entities"
-    assert found["effects"][0]["note"].startswith("nothing to compare") and study_blocks(found_in(path))
+    assert found["effects"][0]["note"].startswith("no result") and study_blocks(found_in(path))
 
 
 def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:

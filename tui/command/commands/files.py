@@ -12,7 +12,9 @@ from tidepool.tui.command.output import echo_err, reply
 
 def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
-    parser.add_argument("--format", default="json", help=f"{', '.join(FORMATS)}, or a format of the kind (json)")
+    parser.add_argument(
+        "--format", help=f"{', '.join(FORMATS)}, or a format of the kind (by default as -o ends, or json)"
+    )
     parser.add_argument(
         "--bom",
         action="store_true",
@@ -28,9 +30,15 @@ def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    paths = export_batch(options.db, options.batch, options.format, options.output, bom=options.bom)
+    suffix = options.output.suffix.lower() if options.output else ""
+    format_name = options.format or ENDINGS.get(suffix, "json")
+    paths = export_batch(options.db, options.batch, format_name, options.output, bom=options.bom)
     files = [str(path) for path in paths]
-    return reply(options, {"format": options.format, "files": files}, "\n".join(files))
+    return reply(options, {"format": format_name, "files": files}, "\n".join(files))
+
+
+ENDINGS = {".html": "html", ".md": "markdown", ".db": "sqlite", ".sqlite": "sqlite", ".toml": "toml", ".csv": "csv"}
+"""the ending of the file to write → its format"""
 
 
 # -- publish -----------------------------------------------------------------------------------------------------------
@@ -55,6 +63,8 @@ def run_publish(options: argparse.Namespace) -> int:
     published = publish(options.db, options.study, options.output, about)
     for note in published.notes:
         echo_err(note)
+    if published.notes:
+        echo_err("To change the folder, remove it and publish again.")
     content = {"folder": str(published.folder), "files": list(published.files), "notes": list(published.notes)}
     return reply(options, content, str(published.folder))
 

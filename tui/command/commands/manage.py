@@ -49,7 +49,8 @@ def run_steer(options: argparse.Namespace) -> int:
     elif options.command == "stop":
         arguments = {"on_stop": options.orders}
     batch_id = steer_any(options.db, options.batch, options.command, arguments)
-    echo(f"{DONE[options.command]} {batch_id}" + "".join(f" {key}={value}" for key, value in arguments.items()))
+    changes = arguments if options.command == "limits" else {}
+    echo(f"{DONE[options.command]} {batch_id}" + "".join(f" {key}={value}" for key, value in changes.items()))
     return 0
 
 

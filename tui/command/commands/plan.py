@@ -10,6 +10,12 @@ from tidepool.tui.drawing.text import console, plain_table
 # -- plan --------------------------------------------------------------------------------------------------------------
 
 
+def _difference(text: str) -> float:
+    """The value of --detect: 0.1 or 10%."""
+    percent = text.strip().endswith("%")
+    return float(text.strip().removesuffix("%")) / (100 if percent else 1)
+
+
 def add_plan_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", help="a study, as for `tidepool run`")
     parser.add_argument(
@@ -18,8 +24,8 @@ def add_plan_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detect",
         metavar="D",
-        type=float,
-        help="print the sample size that detects this difference, e.g. 0.10 for ten points of a share",
+        type=_difference,
+        help="print the sample size that detects this difference, e.g. 0.10 or 10%% for ten points of a share",
     )
     parser.add_argument("--outcome", metavar="NAME", help="with --detect: the measure")
     parser.add_argument(

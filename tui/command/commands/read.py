@@ -21,6 +21,7 @@ from tidepool.storage.text import one_line, plain
 from tidepool.tui.command.output import echo, echo_json, reply
 from tidepool.tui.command.report import (
     METHODS,
+    MOST_ROWS,
     batches_of,
     print_family,
     print_report,
@@ -160,7 +161,7 @@ def _stats(options: argparse.Namespace) -> None:
     if options.section:
         print_section(out, report, options.section)
     else:
-        print_report(out, report)
+        print_report(out, report, MOST_ROWS)
         out.print(
             f"\nSections: {', '.join([*report.sections, METHODS])}. For one, use: tidepool stats {options.batch} SECTION"
         )

@@ -42,6 +42,7 @@ from tidepool.tui.command.main import run_options
 from tidepool.tui.command.output import agreed, echo_err, reply
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
+from tidepool.tui.drawing.plan import budget_words
 
 Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
 Played = tuple[dict[str, Any], Stop | None, int | None]
@@ -89,6 +90,8 @@ def print_result(options: argparse.Namespace, summary: dict[str, Any], stop: Sto
     try:
         reply(options, summary, lambda: print_summary(options.db, summary, options))
         sys.stdout.flush()
+        if stop is not None and stop.code is StopCode.BUDGET:
+            echo_err("The budget is used up. To continue, resume with a larger one: --set service.budget_usd=AMOUNT")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return exit_code(summary["status"], stop, signalled)
@@ -174,6 +177,10 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
     config = load_config(options.run, options.set)
     for remark in remarks_on(config):
         echo_err(f"warning: {remark}")
+    if config.service.budget_usd:
+        plan = await asyncio.to_thread(_plan, options)
+        if too_small := budget_words(plan):
+            echo_err(f"warning: The budget of {too_small}.")
     if config.design is None:
         return await run_batch(config, options.db, on_event=listener, control=control)
     return await run_study(config, options.db, on_event=listener, control=control)

@@ -139,7 +139,7 @@ def one(**dimension: object) -> dict[str, object]:
         ({"name": "t", "dimension": []}, "unknown key dimension. Did you mean 'dimensions'?"),
         (one(), "dimensions[0] = { name = \"d\" }: the 'kind' is missing"),
         (one(kind="colour"), "the 'kind' must be one of 'boolean', 'categorical', 'int', 'float', 'text'"),
-        (one(kind="boolean", share=2), "share = 2: input should be less than or equal to 1"),
+        (one(kind="boolean", share=2), "share = 2: must be at most 1"),
         (one(kind="boolean", range=[1, 2]), "unknown key dimensions[0].boolean.range"),
         (one(kind="categorical", options=["a"], weights=[1, 2]), "one weight for each"),
         (one(kind="categorical", options={"a": 0}), "not all weights may be 0"),
