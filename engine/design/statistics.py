@@ -42,7 +42,7 @@ from tidepool.engine.runtime.stop_results import stopping_of
 from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.queries.summary import merge_failures
+from tidepool.storage.queries.summary import known_before, merge_failures
 from tidepool.storage.states import BatchStatus, study_reason, study_status
 from tidepool.storage.studies import cells_of as stored_cells
 
@@ -66,23 +66,8 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     return {
         **design_statistics(design, tables_of(outcomes, cells, batches)),
         "missing_batches": _missing_batches(connection, study["id"], design),
-        "known_before": bool(design.get("hypotheses")) and _known_before(connection, study["id"]),
+        "known_before": bool(design.get("hypotheses")) and known_before(connection, study["id"]),
     }
-
-
-FEW_ENOUGH = 2_000
-"""replies from the cache that are looked up"""
-
-
-def _known_before(connection: sqlite3.Connection, study_id: str) -> bool:
-    """Whether replies of the first replicate were in the file before the study, so its hypotheses may be based on them."""
-    query = """
-        WITH own AS (SELECT number FROM batch WHERE study_id = ? AND coalesce(replicate, 1) = 1),
-        reused AS (SELECT c.key FROM own JOIN call c ON c.unit_id BETWEEN own.number << 32 AND ((own.number + 1) << 32) - 1
-            WHERE c.source = 'cache' AND c.status = 'answered' LIMIT ?)
-        SELECT EXISTS (SELECT 1 FROM reused JOIN call o ON o.key = reused.key AND o.status = 'answered'
-            WHERE o.unit_id < (SELECT min(number) FROM own) << 32)"""
-    return bool(connection.execute(query, (study_id, FEW_ENOUGH)).fetchone()[0])
 
 
 def _missing_batches(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> dict[str, int]:

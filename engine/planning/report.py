@@ -82,7 +82,8 @@ def _rows(entry: Entry) -> Iterator[tuple[Cell, ...]]:
     bought = [required if required["calls"] is not None else None for required in needed]
     yield ("requests", *(f"{plan['calls']:,}" if plan else UNKNOWN for plan in bought))
     yield ("cost", *(money(plan["cost_usd"]) if plan else UNKNOWN for plan in bought))
-    yield ("time live", *(span(plan["seconds_live"]) if plan else UNKNOWN for plan in bought))
+    times = (plan and (span(plan["seconds_live"]) if plan["seconds_live"] >= 1 else "< 1 s") for plan in bought)
+    yield ("time live", *(time or UNKNOWN for time in times))
 
 
 def _notes(power: Entry) -> Iterator[Block]:

@@ -198,6 +198,21 @@ def transports_used(connection: sqlite3.Connection, numbers: Sequence[int]) -> l
     return [str(row[0] or "") for row in connection.execute(query, (json.dumps(numbers), MOST_MODELS))]
 
 
+FEW_ENOUGH = 2_000
+"""replies from the cache that are looked up"""
+
+
+def known_before(connection: sqlite3.Connection, study_id: str) -> bool:
+    """Whether replies of the first replicate were in the file before the study, so its hypotheses may be based on them."""
+    query = """
+        WITH own AS (SELECT number FROM batch WHERE study_id = ? AND coalesce(replicate, 1) = 1),
+        reused AS (SELECT c.key FROM own JOIN call c ON c.unit_id BETWEEN own.number << 32 AND ((own.number + 1) << 32) - 1
+            WHERE c.source = 'cache' AND c.status = 'answered' LIMIT ?)
+        SELECT EXISTS (SELECT 1 FROM reused JOIN call o ON o.key = reused.key AND o.status = 'answered'
+            WHERE o.unit_id < (SELECT min(number) FROM own) << 32)"""
+    return bool(connection.execute(query, (study_id, FEW_ENOUGH)).fetchone()[0])
+
+
 def distinct_prompts(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
     return int(value_of(connection, f"SELECT count(DISTINCT prompt) FROM {_CALLS}", (json.dumps(numbers),)))
 

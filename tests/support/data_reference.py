@@ -23,7 +23,7 @@ SELECT o.agent, avg(o.revealed) FROM outcomes o JOIN batches b ON b.id = o.batch
 | moment | a text such as `2026-01-31T08:15:30.250Z`, in UTC |
 | JSON | a text for `json_extract` and `json_each` |
 
-Empty values are SQL's NULL. `batch_id` joins every view with `batches.id`, and `conversation_id` with `conversations.id`. The tables below the views can change.
+Empty values are SQL's NULL. `batch_id` joins every view with `batches.id`, and `conversation_id` with `conversations.id`. The number of a conversation in its batch is `conversation_id % 4294967296`. A design matches conversations of equal number in the same replicate. The tables below the views can change.
 
 **Versions.** The file has version {CURRENT.version} (`PRAGMA user_version`). If you open it with a later version of Tidepool, the file is upgraded, and a copy of the old one stays beside it (such as `study.db.v1.bak`).
 Files of a newer version are refused, and so are files from before the first release.

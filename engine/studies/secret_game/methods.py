@@ -78,7 +78,7 @@ def _game(settings: Mapping[str, Any], agents: Sequence[Mapping[str, Any]]) -> I
     conversations, rounds = settings.get("num_interactions"), settings.get("rounds")
     size = counted(conversations, "conversation") if conversations else f"{counted(rounds or 1, 'round')} in each game"
     yield (
-        f"The plan comprised {counted(settings['games'], 'independent game')} with {size}{' in total' if conversations else ''}. Each "
+        f"A batch comprised {counted(settings['games'], 'independent game')} with {size}{' in total' if conversations else ''}. Each "
         f"conversation had {counted(settings['messages_per_interaction'], 'message')}, and the two agents alternated"
         f"{'' if settings['pairing'] == 'ordered' else ', as did the right to open'}."
     )

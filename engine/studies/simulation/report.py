@@ -211,10 +211,9 @@ def _design(
     )
     if settings.get("thoughts"):
         yield "Each message began with a private thought, which was stored and not shown to the others."
-    yield (
-        f"{statistics['combinations_run']:,} of {statistics['combinations_possible']:,} possible combinations were drawn at random, so that "
-        "all entities took part about equally often and every combination was used once before any was repeated."
-    )
+    run, possible = statistics["combinations_run"], statistics["combinations_possible"]
+    some = "were drawn at random, so that all entities took part about equally often"
+    yield f"{run:,} of {possible:,} possible combinations {some if run < possible else 'took part, about equally often'}."
     yield f"{settings['model']} wrote in {settings['language']} with {sampling(settings)}."
 
 
@@ -226,7 +225,8 @@ def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
             f"{high:g}. It saw the transcript without attributes and thoughts. The question was: {quoted(judge['question'])}"
         )
         yield "An answer without a single clear number on the scale counted as missing."
-    yield "Words are separated by spaces; in Chinese and Japanese, each character counts."
+    if settings["language"].lower() in ("chinese", "japanese"):
+        yield "Each Chinese or Japanese character counted as a word."
 
 
 def _missing(statistics: Mapping[str, Any]) -> Iterator[str]:
