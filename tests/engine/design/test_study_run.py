@@ -74,6 +74,12 @@ def test_waves_of_all_cells_share_provider_batches_and_one_asks_what_two_want_to
     assert summary["calls"]["total"] == 48 * 3
 
 
+def test_replies_that_were_known_before_the_hypotheses_are_told(tmp_path: Path) -> None:
+    config, database = load_config(written(tmp_path)), tmp_path / "study.db"
+    first, again = (asyncio.run(run_study(config, database))["statistics"] for _ in range(2))
+    assert (first["known_before"], again["known_before"]) == (False, True)
+
+
 def test_the_budget_is_that_of_the_whole_study(tmp_path: Path) -> None:
     priced = '[service]\nname = "live"\nbudget_usd = 0.02\n[providers.simulated]\nprice_input = 1.0\nprice_output = 5.0'
     database = tmp_path / "study.db"
@@ -81,6 +87,7 @@ def test_the_budget_is_that_of_the_whole_study(tmp_path: Path) -> None:
     stopped = command("--run", str(written(tmp_path, more=priced)), "--json")
     summary = json.loads(stopped.stdout)
     assert stopped.returncode == 4 and summary["status"] == "interrupted"
+    assert "$0.0200 is too small" in stopped.stderr and "resume with a larger one" in stopped.stderr
     assert 0.01 < summary["cost_usd"] <= 0.02
     assert query(database, "SELECT sum(cost_usd) FROM batches")[0][0] == pytest.approx(summary["cost_usd"])
     assert command.json("--resume", "last", "--set", "service.budget_usd=1.0")["status"] == "completed"

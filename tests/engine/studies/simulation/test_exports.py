@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
-from tidepool import Entity, run_batch
+from tidepool import Design, Entity, run_batch, run_study
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.simulation.exports import BEHIND, COLUMNS, listed
 
@@ -64,11 +64,8 @@ async def test_every_rating_is_a_row_with_its_entity_its_attributes_and_the_judg
         told = list(csv.DictReader(stream))
     for row, judgement in zip(told, stored, strict=True):
         person = next(one for one in people if one.name == row["entity"])
-        assert (row["entity_id"], row["entity"], float(row["rating"])) == (
-            person.name,
-            judgement["entity"],
-            judgement["rating"],
-        )
+        assert row["entity_id"] == row["entity"] == judgement["entity"] == person.name
+        assert float(row["rating"]) == judgement["rating"]
         assert (row["batch_id"], row["model"], row["served_model"]) == (summary["batch_id"], "simulated:judge", "")
         assert row["simulation_id"] == f"{summary['batch_id']}-{row['sequence_number']}"
         assert row["attribute: age"] == str(person.attributes["age"])
@@ -78,6 +75,16 @@ async def test_every_rating_is_a_row_with_its_entity_its_attributes_and_the_judg
     typed = read_parquet(str(paths[2])).read_all()
     assert typed.column("rating").to_pylist() == [row["rating"] for row in stored]
     assert set(typed.column("attribute: odd, name").to_pylist()) == {True, None}
+
+
+async def test_a_study_exports_the_ratings_of_all_cells_with_their_factors(database: Path, tmp_path: Path) -> None:
+    study = panel(PEOPLE, num_simulations=3, judge={"question": "In favour?"})
+    study.design = Design(factors={"simulation.temperature": [0.0, 1.0]})
+    summary = await run_study(study, database)
+    export_batch(database, summary["study_id"], "csv", tmp_path / "tables")
+    header, *table = read(tmp_path / "tables" / "ratings.csv")
+    levels = [row[header.index("simulation.temperature")] for row in table]
+    assert levels.count("0.0") == levels.count("1.0") > 0 and "attribute: age" in header
 
 
 @pytest.mark.parametrize(
