@@ -294,8 +294,6 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(place / "seller")
-        if not names or "run" in names:
-            draw_run(place)
         for theme, steps in ((DARK.name, tuple(STEPS)), (LIGHT_NAME, LIGHT_TOO)):
             if chosen := [step for step in steps if not names or step in names]:
                 database = place / "tidepool.db"
@@ -305,6 +303,8 @@ def main(names: list[str]) -> int:
                 svg = asyncio.run(picture(example, place))
                 (PICTURES / "gallery" / f"{example.stem}.svg").write_text(svg, encoding="utf-8")
                 print(f"{example.stem}.svg", flush=True)
+        if not names or "run" in names:
+            draw_run(place)
     return 0
 
 
