@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from tidepool.engine.answers import sent_schema
+
 _REASON = {"type": "string", "description": "In one or two sentences, before the answer."}
 _FIELDS: dict[str, dict[str, dict[str, Any]]] = {
     "verdict": {"reason": _REASON, "verdict": {"type": "string", "enum": ["yes", "no"]}},
@@ -35,6 +37,8 @@ def levels_of(scale: tuple[float, float]) -> tuple[int, ...]:
 
 def schema_of(form: str, scale: tuple[float, float] | None = None) -> dict[str, Any]:
     """The JSON schema of a form. A scale is an enum or words, since Anthropic rejects `minimum` and `maximum`."""
+    if form.startswith("{"):
+        return sent_schema(form)
     schema = SCHEMAS[form]
     if scale is None:
         return schema

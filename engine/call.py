@@ -61,7 +61,7 @@ class Call(NamedTuple):
     max_reasoning_tokens: int = 0
     """tokens for reasoning, in addition to `max_tokens`"""
     form: str = ""
-    """the form of its reply (`tidepool.engine.answer_forms`), for models that support one"""
+    """the form of its reply (`tidepool.engine.answer_forms`) or a JSON schema, for models that support one"""
     scale: tuple[float, float] | None = None
     """the lowest and the highest rating in a reply of the form `rating`"""
 
@@ -69,6 +69,11 @@ class Call(NamedTuple):
     def most_output(self) -> int:
         """Maximum tokens of a reply, its reasoning included."""
         return self.max_tokens + self.max_reasoning_tokens
+
+    @property
+    def form_name(self) -> str:
+        """The name of its form; a JSON schema is an answer."""
+        return "answer" if self.form.startswith("{") else self.form
 
     @property
     def provider(self) -> str:

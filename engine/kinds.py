@@ -8,6 +8,7 @@ kind under the entry-point group `tidepool.kinds`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tidepool.engine.errors import UsageError
@@ -54,6 +55,13 @@ class Kind:
     @cached_property
     def settings(self) -> "type[Section]":
         return cast("type[Section]", _loaded(self.settings_class))
+
+    def load(self, folder: Path, written: Mapping[str, Any], *, chosen: bool = False) -> None:
+        """Loads code beside a config with this section. `chosen`: the user named the code. Only kinds in Python files have code."""
+
+    def settings_for(self, written: Mapping[str, Any]) -> "type[Section]":
+        """The class of the section with these keys."""
+        return self.settings
 
     @cached_property
     def study(self) -> "type[Study]":

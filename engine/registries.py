@@ -5,6 +5,7 @@ registered name (`[project.entry-points."tidepool.kinds"]`). So neither a study 
 places instead of objects, so listing names imports nothing, and checking a name causes no import cycle.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -97,6 +98,59 @@ class Registry(Mapping[str, T], Generic[T]):
         return loaded
 
 
+_CUSTOM = re.compile(r"([\w-]{1,80}\.py):([A-Za-z_]\w{0,79})")
+
+
+def is_custom(kind: object) -> bool:
+    """Whether a kind is a class in a Python file of the user: `debate.py:Debate`."""
+    return isinstance(kind, str) and _CUSTOM.fullmatch(kind) is not None
+
+
+def custom_names(kind: str) -> tuple[str, str]:
+    """The file and the class of such a kind."""
+    file, _, name = kind.partition(":")
+    return file, name
+
+
+def section_of(kind: str) -> str:
+    """The name of the kind's section in a config."""
+    return custom_names(kind)[1].lower() if is_custom(kind) else kind
+
+
+class KindRegistry(Registry[Any]):
+    """The kinds of study, and the classes in Python files, which are not listed."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded and is_custom(name):
+            self._loaded[name] = load_place("tidepool.engine.studies.custom_kind:custom_kind")(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        return is_custom(name) or super().__contains__(name)
+
+
+CUSTOM_MODULE = "tidepool_custom_"
+"""how the modules of such files begin"""
+
+
+def blame_code(error: BaseException) -> UsageError | None:
+    """The error of code that is not Tidepool's, with its file and line: a package's, or a study's in a Python file. None: no such
+    code is involved."""
+    owners = {
+        entry.module.partition(".")[0]: registry.package_of(name)
+        for registry in (KINDS, PROVIDERS, DETECTORS, OPERATORS, SCORERS)
+        for name, entry in registry.installed.items()
+    }
+    step, found = error.__traceback__, None
+    while step is not None:
+        module = str(step.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        if module in owners or module.startswith(CUSTOM_MODULE):
+            owner = f" of the package {owners[module]}" if module in owners else ""
+            found = f"{step.tb_frame.f_code.co_filename}, line {step.tb_lineno}{owner}"
+        step = step.tb_next
+    return None if found is None else UsageError(f"The code failed in {found}: {type(error).__name__}: {error}")
+
+
 def load_place(place: str) -> Any:
     """The object at "module" or "module:attribute" of this package. Nothing else here loads a module by a string."""
     module, _, attribute = place.partition(":")
@@ -106,7 +160,7 @@ def load_place(place: str) -> Any:
 
 _STUDIES = "tidepool.engine.studies"
 
-KINDS: Registry[Any] = Registry(
+KINDS = KindRegistry(
     "kind of study",
     "tidepool.kinds",
     {

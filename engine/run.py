@@ -148,11 +148,11 @@ def _check(planned: PlannedStudy) -> Path | None:
     studies_planned = _studies_of(planned)
     folder = None
     for study in studies_planned:
-        study.plan()
-        study.stop_rule()
         if study.code():
             folder = planned.folder or Path.cwd()
             study.find_code((folder, Path.cwd()))
+        study.plan()
+        study.stop_rule()
     shared_config([cell.config for cell in planned.cells])
     return folder
 

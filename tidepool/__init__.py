@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Service,
         SimulatedSettings,
         StopWhenSure,
-        Study,
     )
     from tidepool.engine.design.statistics import read_study
     from tidepool.engine.errors import (
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from tidepool.engine.results.summary import read_summary
     from tidepool.engine.run import resume_batch, resume_study, run_batch, run_study
     from tidepool.engine.runtime.session import RunControl
+    from tidepool.engine.studies.custom import Said, Study, Unit, Units, gather, mean, round_robin, share
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.mutation.config import Mutation
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring, SecretGame
@@ -92,6 +92,7 @@ __all__ = [
     "RowTable",
     "RunControl",
     "RunError",
+    "Said",
     "Scenario",
     "Scoring",
     "SecretGame",
@@ -102,23 +103,30 @@ __all__ = [
     "Study",
     "Summary",
     "TidepoolError",
+    "Unit",
     "UnitEnded",
+    "Units",
     "UnitsExpected",
     "UsageError",
+    "gather",
     "load_config",
+    "mean",
     "read_study",
     "read_summary",
     "resume_batch",
     "resume_study",
+    "round_robin",
     "run_batch",
     "run_study",
+    "share",
 ]
 
 _HOMES = {
     "tidepool.engine.config.cluster": "Cluster",
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config Design Hypothesis OllamaSettings Providers ProviderSettings Service "
-    "SimulatedSettings StopWhenSure Study",
+    "SimulatedSettings StopWhenSure",
+    "tidepool.engine.studies.custom": "Said Study Unit Units gather mean round_robin share",
     "tidepool.engine.runtime.session": "RunControl",
     "tidepool.engine.design.statistics": "read_study",
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",

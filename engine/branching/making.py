@@ -29,6 +29,7 @@ from tidepool.engine.studies.branches import (
 from tidepool.engine.studies.conversation import OneByOne, rehearse
 from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import without_foreign
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches
 from tidepool.storage.file import reading
 from tidepool.storage.queries.conversations import TalkRow, answers_by_step, talk_rows
@@ -69,6 +70,8 @@ def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: 
         admission = judge(batch["id"], batch["config"], study_from(config))
         if not plan_only and not trust:
             admission.refuse()
+        if (study := study_from(config)).code() and (admission.own or (trust and not plan_only)):
+            study.find_code(trust_record().folders_of(batch["id"]) or [Path.cwd()])
         branch = _read(connection, batch, kind, config, spec)
     is_own = admission.own
     if trust and admission.needs_trust and not plan_only:

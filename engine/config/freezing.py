@@ -31,7 +31,7 @@ from tidepool.engine.config.stored import stored_sections
 from tidepool.engine.config.toml_files import Lines, apply_override
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.kinds import KINDS, load_kind
-from tidepool.engine.registries import SIMULATED_MODELS
+from tidepool.engine.registries import SIMULATED_MODELS, section_of
 from tidepool.storage.text import variables_in
 
 CHANGEABLE = ("service.", "providers.")
@@ -63,7 +63,7 @@ def _freeze_checked(config: Config, database: Path) -> FrozenConfig:
 
 def _refuse_silent_simulation(config: FrozenConfig, source: str) -> None:
     """Requires an explicit model for each role next to a real model. Otherwise a missing key would silently give a simulated one."""
-    kind, models = config.batch.kind, sorted(config.models())
+    kind, models = section_of(config.batch.kind), sorted(config.models())
     real = [model for model in models if not model.startswith("simulated:")]
     for where, model in models_at(config.settings) if real else ():
         if model in models and model not in real and left_to_default(config.settings, where):
@@ -80,7 +80,7 @@ def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
     for name, most in (("entities", ceilings.ENTITIES), ("agents", ceilings.AGENTS)):
         if (count := len(getattr(config, name))) > most:
             raise UsageError(format_error(source, f"it has {count:,} {name}. The maximum is {most:,}."), (name,))
-    validated(type(config.settings), config.settings.model_dump(), source, (config.batch.kind,))
+    validated(type(config.settings), config.settings.model_dump(), source, (section_of(config.batch.kind),))
     text = config.to_json()
     if exposed := variables_in(text):
         words = f"this config contains the value of your environment variable {exposed[0]}. It would be stored with the study. Remove it, and keep keys in the environment only."
@@ -144,7 +144,7 @@ def _refuse_unknown_providers(config: Config, source: str) -> None:
     for where, name in models_at(config):
         provider, colon, _ = name.partition(":")
         if colon and config.providers.section_type(provider) is None:
-            path = (config.batch.kind, *where[1:]) if where[0] == "settings" else where
+            path = (section_of(config.batch.kind), *where[1:]) if where[0] == "settings" else where
             words = unknown_provider(name, type(config.providers).model_fields)
             raise UsageError(format_error(source, f"{path_in_words(path)}: {words}"), path)
 
@@ -190,11 +190,11 @@ def validate_all(
 
 def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     """Problems of single keys, in all sections."""
-    kind = data["batch"]["kind"]
-    settings = load_kind(kind).settings
+    kind = section_of(data["batch"]["kind"])
+    settings = load_kind(data["batch"]["kind"]).settings_for(data.get(kind, {}))
     others = {name: section for name, section in data.items() if name != kind}
     problems = problems_in(Config, {**others, "settings": Section()}, layout=config_layout(Config, kind, settings))
-    problems += problems_in(settings, data[kind], (kind,))
+    problems += problems_in(settings, data.get(kind, {}), (kind,))
     entities = data.get("entities")
     for position, record in enumerate(entities if isinstance(entities, list) else ()):
         try:
@@ -206,8 +206,13 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
 
 def remarks_on(config: Config) -> list[str]:
     """A warning for each simulated model that may be misspelled, with its line if it is known."""
-    origin = config.origin
-    problems = _misspelt_models(config, config.batch.kind)
+    origin, kind = config.origin, load_kind(config.batch.kind)
+    problems = list(_misspelt_models(config, section_of(config.batch.kind)))
+    problems += (
+        ConfigProblem((name,), f"[[{name}]] has no effect in a study of kind {kind.name}.")
+        for name in ("agents", "entities")
+        if getattr(config, name) and kind.people != name
+    )
     return [format_error(origin.source, problem.sentence, origin.lines.of(problem.where)) for problem in problems]
 
 

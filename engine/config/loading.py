@@ -5,6 +5,7 @@ user's config folder has sections [providers.NAME] and [cluster], as in a config
 the study when it is frozen, so a batch does not need that file. An untrusted study file never gets any of it.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,6 +20,7 @@ from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import NO_LINES, Lines, apply_override, parse_toml, read_text
 from tidepool.engine.errors import UsageError
 from tidepool.engine.kinds import KINDS, load_kind
+from tidepool.engine.registries import custom_names, is_custom, section_of
 from tidepool.storage.file import CONFIG_VARIABLE, config_folder, refuse_writable_by_others
 
 FILE_NAME = "providers.toml"
@@ -113,6 +115,8 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
 
     Files and library entries that it names are read and checked when a batch of it starts.
     """
+    if (python := _PYTHON.fullmatch(str(path))) is not None:
+        return _config_of_class(Path(python[1]), python[2], overrides)
     path = Path(path)
     text = read_text(path, ceilings.CONFIG_BYTES, is_config=True)
     data = parse_toml(text, str(path))
@@ -123,6 +127,35 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
     return config_from(with_users_likes(data), source=str(path), folder=path.parent.absolute(), lines=lines)
 
 
+_PYTHON = re.compile(r"(.+\.py)(?::(\w+))?")
+
+
+def _config_of_class(path: Path, name: str | None, overrides: Iterable[str]) -> Config:
+    """The config of a class in a Python file. Overrides of its own settings need no section."""
+    folder, kind_name = path.parent.absolute(), f"{path.name}:{name or _only_study(path)}"
+    kind = load_kind(kind_name)
+    kind.load(folder, {}, chosen=True)
+    section, own = section_of(kind_name), kind.settings_for({}).model_fields
+    data: dict[str, Any] = {"batch": {"kind": kind_name}, section: {}}
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        apply_override(data, f"{section}.{override}" if key in own else override)
+    return config_from(with_users_likes(data), source=str(path), folder=folder)
+
+
+def _only_study(path: Path) -> str:
+    """The name of the study in a file, if it has exactly one."""
+    names = re.findall(r"^class (\w+)\((?:\w+\.)?Study\):", read_text(path), re.MULTILINE)
+    if len(names) != 1:
+        advice = (
+            f"Name one: {', '.join(f'{path}:{name}' for name in names)}."
+            if names
+            else "Write a subclass of tidepool.Study."
+        )
+        raise UsageError(f"{path} has {len(names)} studies. {advice}")
+    return str(names[0])
+
+
 def config_from(
     data: Mapping[str, Any], *, source: str = "the config", folder: Path | None = None, lines: Lines = NO_LINES
 ) -> Config:
@@ -131,12 +164,18 @@ def config_from(
     for problem in outline_problems(sections):
         raise UsageError(format_error(source, problem.sentence, lines.of(problem.where)), problem.where)
     kind_name = str(sections["batch"]["kind"])
-    kind_section = load_kind(kind_name).settings
-    layout = config_layout(Config, kind_name, kind_section, lines)
-    settings = validated(kind_section, sections.pop(kind_name), source, (kind_name,), layout)
+    section = section_of(kind_name)
+    written = sections.pop(section, {})
+    kind = load_kind(kind_name)
+    if folder is not None:
+        kind.load(folder, written)
+    kind_section = kind.settings_for(written)
+    layout = config_layout(Config, section, kind_section, lines)
+    settings = validated(kind_section, written, source, (section,), layout)
     config = validated(Config, {**sections, "settings": settings}, source, layout=layout)
     if not config.batch.name:
-        config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})
+        name = custom_names(kind_name)[1] if is_custom(kind_name) else kind_name
+        config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": name})})
     return config.written_in(ConfigOrigin(source, folder, lines))
 
 
@@ -157,9 +196,10 @@ def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:
         near = get_close_matches(str(kind), KINDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         return [ConfigProblem(("batch", "kind"), f"unknown batch.kind {kind!r}. Use one of {', '.join(KINDS)}.{hint}")]
-    if sections.get(kind) is None:
+    section = section_of(kind)
+    if sections.get(section) is None and not is_custom(kind):
         return [ConfigProblem((kind,), f"the section [{kind}] is missing. A batch of this kind needs it.")]
-    foreign = [name for name in extra if name != kind and name in KINDS]
+    foreign = [name for name in extra if name != section and name in KINDS]
     return [
         ConfigProblem((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in foreign
     ]

@@ -34,6 +34,13 @@ else:
                 sentences = " ".join(problem.sentence for problem in problems[:MOST_SHOWN])
                 raise UsageError(format_error(cls.__name__, sentences), problems[0].where) from None
 
+        @property
+        def __doc__(cls):
+            """The class and its fields, for `help()`."""
+            fields = vars(cls).get("__pydantic_fields__") or {}
+            lines = [f"    {name}: {field.description or ''}".rstrip(": ") for name, field in fields.items()]
+            return "\n".join((vars(cls).get("__doc__") or "", "", *lines)).strip()
+
     class Constructed(BaseModel, metaclass=_RaisesUsageError):
         pass
 

@@ -39,7 +39,7 @@ from tidepool.engine.config.section import (
 )
 from tidepool.engine.errors import UsageError
 from tidepool.engine.kinds import load_kind
-from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.registries import KINDS, PROVIDERS, section_of
 
 Name = Annotated[str, MaxLen(ceilings.NAME)]
 
@@ -456,7 +456,7 @@ class ConfigSections(Section):
         data = self.model_dump(mode="json", exclude=left_out)
         for name in type(self.providers).model_fields:
             data["providers"][name] = self.providers.section(name).model_dump(mode="json", exclude_unset=True)
-        data[self.batch.kind] = self.settings.model_dump(mode="json")
+        data[section_of(self.batch.kind)] = self.settings.model_dump(mode="json")
         return data
 
 
@@ -486,7 +486,7 @@ class Config(ConfigSections):
     def as_given(self) -> dict[str, Any]:
         """The study in the layout of its file, without defaults."""
         data = self.model_dump(mode="json", exclude_unset=True, exclude={"settings", "cluster"})
-        return {**data, self.batch.kind: self.settings.model_dump(mode="json", exclude_unset=True)}
+        return {**data, section_of(self.batch.kind): self.settings.model_dump(mode="json", exclude_unset=True)}
 
 
 CHANGEABLE = (

@@ -38,6 +38,10 @@ class Outcome:
     """other spellings of its name"""
     digits: int = 1
 
+    def __post_init__(self) -> None:
+        if self.unit == PERCENT and not 0 <= self.bounds[0] <= self.bounds[1] <= 1:
+            raise ValueError(f"{self.name}: values with the unit % are shares from 0 to 1. Set bounds=(0.0, 1.0).")
+
     @property
     def scale(self) -> float:
         return 100.0 if self.unit == PERCENT else 1.0

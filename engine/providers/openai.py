@@ -98,7 +98,11 @@ class OpenAIAdapter(Adapter):
         if call.reasoning_effort and self.habits.supports(name, "reasoning_effort"):
             body["reasoning_effort"] = call.reasoning_effort
         if call.form and self.habits.supports(name, "response_format"):
-            form = {"name": call.form, "strict": True, "schema": schema_of(call.form, call.scale)}
+            form = {
+                "name": call.form_name,
+                "strict": True,
+                "schema": schema_of(call.form, call.scale),
+            }
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
+from tidepool.engine.registries import blame_code
 from tidepool.engine.runtime.accounts import Account, Budget
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.ledger import Ledger
@@ -325,7 +326,8 @@ class RunContext:
 
 def _unexpected(ledger: Ledger, error: BaseException) -> RunError:
     wrapped = RunError(
-        damage_in(Path(ledger.reader.execute("PRAGMA database_list").fetchone()["file"]))
+        str(blame_code(error) or "")
+        or damage_in(Path(ledger.reader.execute("PRAGMA database_list").fetchone()["file"]))
         or f"Something unexpected went wrong: {type(error).__name__}: {error}. Run again with --debug for details."
     )
     wrapped.__cause__ = error

@@ -267,14 +267,14 @@ class ReplyWatch:
             self._warn_once(call, str(answer.finish), words)
 
     def _count_cut(self, call: Call) -> None:
-        kind = (call.model, call.form)
+        kind = (call.model, call.form_name)
         self._cut[kind] += 1
         cut, calls = self._cut[kind], self._context.ledger.tally.by_model[call.model]
         if cut >= LEAST and cut > FEW * calls:
-            form = f" to a request for a {call.form}" if call.form else ""
+            form = f" to a request for a {call.form_name}" if call.form_name else ""
             words = f"{cut:,} of {calls:,} replies of {call.model}{form} reached their length limit of {call.max_tokens:,} tokens"
             advice = "Raise max_tokens, or max_reasoning_tokens if the model reasons"
-            self._warn_once(call, f"cut {call.form}", f"{words}, so they are incomplete. {advice}.")
+            self._warn_once(call, f"cut {call.form_name}", f"{words}, so they are incomplete. {advice}.")
 
     def _warn_once(self, call: Call, what: str, words: str) -> None:
         if (call.model, what) not in self._warned:

@@ -80,6 +80,8 @@ _NOTHING: dict[str, sqlite3.Row] = {}
 class Unit:
     """A unit's interface to the engine: it asks, has its own random stream, and records measures."""
 
+    rehearsed = False
+
     __slots__ = (
         "_ask",
         "_context",

@@ -19,6 +19,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from random import Random
 
+from tidepool.engine.answers import made_up
 from tidepool.engine.call import Call, Message, PriceTag, expected_input, expected_tokens, seed_of
 from tidepool.engine.config.sections import SimulatedSettings
 from tidepool.engine.providers.protocol import (
@@ -73,7 +74,10 @@ class SimulatedProvider(Provider):
         return answer
 
     def answer(self, call: Call, seed: int, *, batch: bool = False) -> Answer:
-        spoken = responder_for(call).speak(call.model_name, call.system, call.messages, seed)
+        if call.form.startswith("{"):  # an answer of a study of the user's own
+            spoken = SimulatedReply(made_up(call.form, Random(seed)))
+        else:
+            spoken = responder_for(call).speak(call.model_name, call.system, call.messages, seed)
         input_tokens, output_tokens = expected_input(call), min(call.max_tokens, expected_tokens(spoken.text))
         cost = self._tag.cost(input_tokens, output_tokens, batch=batch)
         return Answer(spoken.text, input_tokens, output_tokens, cost, spoken.truth)
@@ -245,7 +249,7 @@ class PurchaseLog:
 
     def add_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
         """A provider batch is bought when it is accepted, as with real providers."""
-        listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
+        listed = [(name, seed, [*call[:STORED], call.form]) for name, seed, call in calls]
         remote_id = f"simbatch_{order_id}_{time.time_ns():x}"
         replace_file(self.folder / f"{remote_id}.requests", zlib.compress(json.dumps(listed).encode(), 1))
         replace_file(self.folder / f"{remote_id}.sold", json.dumps([time.time(), len(listed)]).encode())
@@ -265,8 +269,8 @@ class PurchaseLog:
     def requests_of(self, remote_id: str) -> list[tuple[str, int, Call]]:
         listed = json.loads(zlib.decompress((self.folder / f"{remote_id}.requests").read_bytes()))
         return [
-            (name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest))
-            for name, seed, (step, wave, model, messages, *rest) in listed
+            (name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest)._replace(form=form))
+            for name, seed, (step, wave, model, messages, *rest, form) in listed
         ]
 
     def cancel(self, remote_id: str) -> None:

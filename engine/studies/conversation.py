@@ -61,7 +61,7 @@ class OneByOne:
 class _RehearsedUnit:
     """A unit that is already settled: its story asks, and stores nothing."""
 
-    settled = True
+    settled = rehearsed = True
 
     def __init__(self, number: int, answer: Callable[[Call], str]) -> None:
         self.number = number

@@ -21,6 +21,7 @@ from textual.app import App
 from textual.css.query import NoMatches
 
 from tidepool.engine.errors import RunError
+from tidepool.engine.registries import blame_code
 from tidepool.storage.errors import FileError, TidepoolError
 from tidepool.storage.file import connect, explain
 from tidepool.storage.queries.damage import blame
@@ -61,7 +62,7 @@ class _Lane:
         except TidepoolError:
             raise
         except Exception as error:
-            raise blame(self._path, error) or error from error
+            raise blame_code(error) or blame(self._path, error) or error from error
 
     def close(self) -> None:
         if self._connection is not None:

@@ -118,6 +118,7 @@ def family_tree(path: Path, batch_id: str) -> str:
 
 def answer(job: Job) -> tuple[str, Any]:
     """Runs a job. Returns an error message, empty on success, and the result."""
+    from tidepool.engine.registries import blame_code
     from tidepool.storage.errors import TidepoolError
     from tidepool.storage.queries.damage import blame
 
@@ -128,7 +129,9 @@ def answer(job: Job) -> tuple[str, Any]:
         return str(error), None
     except Exception as error:
         path = next((one for one in args if isinstance(one, Path)), None)  # an untrusted file may be the cause
-        return str((blame(path, error) if path else None) or f"{type(error).__name__}: {error}"), None
+        return str(
+            blame_code(error) or (blame(path, error) if path else None) or f"{type(error).__name__}: {error}"
+        ), None
 
 
 def main() -> None:

@@ -147,7 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             echo_err(format_exc())
             return error.exit_code if isinstance(error, TidepoolError) else 1
-        explained_error = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
+        from tidepool.engine.registries import blame_code
+
+        explained_error = error if isinstance(error, TidepoolError) else blame_code(error) or _blamed(arguments, error)
         if explained_error is None:
             echo_err(
                 f"tidepool: unexpected error ({type(error).__name__}: {error}). "

@@ -1,0 +1,383 @@
+"""Studies of your own: a class in a Python file, with its settings, its units, a coroutine for one unit, and its measures.
+
+    class Debate(Study):
+        motion: str
+        measures = [share("won", of="agent")]
+
+        def units(self): ...
+        async def play(self, unit): ...
+
+The class is also a config in code, like `SecretGame`. `custom_kind` makes a kind of study of it.
+"""
+
+import sys
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import sha256
+from inspect import getsource
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from tidepool.engine.answers import AnswerForm, form_of, in_words, made_up, read_answer
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config import sections
+from tidepool.engine.config.endpoints import PRESETS, resolve_model
+from tidepool.engine.config.section import Section
+from tidepool.engine.config.sections import Agent, Config, ModelName, reasoning_of
+from tidepool.engine.errors import CallFailed, UsageError
+from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.measures import PERCENT, UNBOUNDED
+from tidepool.engine.registries import PROVIDERS
+from tidepool.engine.runtime.unit import Unit as RunUnit
+from tidepool.engine.studies.branches import FanOut
+
+A = TypeVar("A")
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+
+# -- measures ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOf:
+    """A value that `unit.measure` stores, of a unit as a whole or of each agent."""
+
+    name: str
+    words: str = ""
+    """its description in reports; by default the name"""
+    of: str = ""
+    """"agent": each agent has its own value"""
+    unit: str = ""
+    bounds: Interval = UNBOUNDED
+
+
+def share(name: str, words: str = "", *, of: str = "") -> MeasureOf:
+    """A measure that is true or false, shown in percent."""
+    return MeasureOf(name, words, of, PERCENT, (0.0, 1.0))
+
+
+def mean(name: str, words: str = "", *, of: str = "", unit: str = "", bounds: Interval = UNBOUNDED) -> MeasureOf:
+    """A measure that is a number. Its bounds make intervals narrower."""
+    return MeasureOf(name, words, of, unit, bounds)
+
+
+# -- units -------------------------------------------------------------------------------------------------------------
+
+
+Item: TypeAlias = "Agent | Sequence[Agent] | Any"
+Units: TypeAlias = "int | Iterable[Any]"
+"""a number of equal units, or one item for each: its agents, or anything else that `play` needs"""
+
+
+def round_robin(agents: Sequence[Agent], size: int = 2, repeats: int = 1) -> list[tuple[Agent, ...]]:
+    """Every combination of so many agents, each this many times. The order within a combination rotates."""
+    groups = list(combinations(agents, size))
+    return [group[turn % size :] + group[: turn % size] for turn in range(repeats) for group in groups]
+
+
+_FAN_OUT: ContextVar[FanOut] = ContextVar("fan_out")
+_TOGETHER: ContextVar[bool] = ContextVar("together", default=False)
+
+
+async def gather(*asked: Awaitable[T]) -> list[T]:
+    """Sends several requests of a unit at the same time. Each needs a `step` of its own."""
+    token = _TOGETHER.set(True)
+    try:
+        return await _FAN_OUT.get().all(asked)
+    finally:
+        _TOGETHER.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Generic[A]):
+    """A reply, which can be part of the transcript of later requests."""
+
+    text: str
+    speaker: str
+    """the name of the agent; empty if a model was asked that is no agent"""
+    answer: A
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Transcript: TypeAlias = "Iterable[Said[Any] | str]"
+BEGIN, GO_ON = "Please begin.", "Please go on."
+SEPARATE = 'Two requests of a unit are in flight. Give each a name of its own: unit.ask(…, step="name").'
+
+
+class Unit:
+    """One unit of the study while it runs: a conversation, a trial, a game."""
+
+    def __init__(
+        self, run: RunUnit, number: int, item: Any, agents: Sequence[Agent], seed: Random, stores: bool
+    ) -> None:
+        self.number = number
+        """from 1, in the order of the plan"""
+        self.item = item
+        """its element of `units()`"""
+        self.agents = agents
+        """the agents that take part, in the order of the item"""
+        self.random = seed
+        """for random choices: the same after a resume"""
+        self.measured: dict[str, float | None] = {}
+        self._run = run
+        self._stores = stores
+        self._waves = 0
+        self._in_flight = 0
+
+    @overload
+    async def ask(
+        self,
+        who: Agent | str,
+        transcript: Transcript = (),
+        *,
+        system: str = "",
+        answer: None = None,
+        step: str = "",
+        max_tokens: int = 0,
+    ) -> Said[None]: ...
+    @overload
+    async def ask(
+        self,
+        who: Agent | str,
+        transcript: Transcript = (),
+        *,
+        system: str = "",
+        answer: list[str],
+        step: str = "",
+        max_tokens: int = 0,
+    ) -> Said[str]: ...
+    @overload
+    async def ask(
+        self,
+        who: Agent | str,
+        transcript: Transcript = (),
+        *,
+        system: str = "",
+        answer: tuple[float, float],
+        step: str = "",
+        max_tokens: int = 0,
+    ) -> Said[float]: ...
+    @overload
+    async def ask(
+        self,
+        who: Agent | str,
+        transcript: Transcript = (),
+        *,
+        system: str = "",
+        answer: type[M],
+        step: str = "",
+        max_tokens: int = 0,
+    ) -> Said[M]: ...
+    @overload
+    async def ask(
+        self,
+        who: Agent | str,
+        transcript: Transcript = (),
+        *,
+        system: str = "",
+        answer: Mapping[str, Any],
+        step: str = "",
+        max_tokens: int = 0,
+    ) -> Said[dict[str, Any]]: ...
+
+    async def ask(
+        self,
+        who: Agent | str,
+        transcript: Transcript = (),
+        *,
+        system: str = "",
+        answer: "AnswerForm | None" = None,
+        step: str = "",
+        max_tokens: int = 0,
+    ) -> Said[Any]:
+        """Asks an agent, or a model by its name, and returns the reply.
+
+        Messages of the same agent are its own; all others come with the names of their speakers. With `answer`, the reply has this
+        form: one of a list of options, a number in a range, a pydantic model or a JSON schema. If it cannot be read twice, the unit
+        fails. Requests one after the other need no `step`.
+        """
+        if not step and (self._in_flight or _TOGETHER.get()):
+            raise UsageError(SEPARATE)
+        wave = self._waves + 1
+        call = self._call(who, list(transcript), system, answer, step or f"{wave}", wave, max_tokens)
+        self._in_flight += 1
+        try:
+            reply = (await self._run.ask(call)).text
+            found = answer and self._read(reply, call, answer)
+            if answer is not None and found is None:
+                again = call._replace(step=f"{call.step}/again")
+                reply = (await self._run.ask(again)).text
+                if (found := self._read(reply, again, answer)) is None:
+                    raise CallFailed(f"{call.model} gave no readable answer in two replies")
+        finally:
+            self._in_flight -= 1
+            self._waves = max(self._waves, wave)
+        return Said(reply, call.speaker or "", found)
+
+    def _read(self, reply: str, call: Call, answer: AnswerForm) -> Any:
+        """A rehearsal has no replies, so an answer is made up."""
+        found = read_answer(reply, answer)
+        if found is None and self._run.rehearsed:
+            return read_answer(made_up(call.form, Random(self.number)), answer)
+        return found
+
+    def _call(
+        self,
+        who: Agent | str,
+        said: Sequence[Said[Any] | str],
+        system: str,
+        answer: "AnswerForm | None",
+        step: str,
+        wave: int,
+        most: int,
+    ) -> Call:
+        agent = who if isinstance(who, Agent) else None
+        name = agent.name if agent else ""
+        messages: list[Message] = []
+        for one in said:
+            own = bool(name) and isinstance(one, Said) and one.speaker == name
+            speaker = one.speaker if isinstance(one, Said) and not own else ""
+            role, text = "assistant" if own else "user", f"{speaker}: {one}" if speaker else str(one)
+            if messages and messages[-1].role == role:
+                messages[-1] = Message(role, f"{messages[-1].text}\n\n{text}")
+            else:
+                messages.append(Message(role, text))
+        if not messages or messages[0].role == "assistant":
+            messages.insert(0, Message("user", BEGIN))
+        if messages[-1].role == "assistant":
+            messages.append(Message("user", GO_ON))
+        form = "" if answer is None else form_of(answer)
+        if form:
+            messages[-1] = Message("user", f"{messages[-1].text}\n\n{in_words(form)}")
+        call = Call(
+            step, wave, resolve_model(who.model if isinstance(who, Agent) else who), tuple(messages), system, form=form
+        )
+        if agent is None:
+            return call._replace(temperature=0.0, max_tokens=most or call.max_tokens)
+        whole = "\n".join(filter(None, (f"You are {name}.", system, agent.instructions)))
+        return call._replace(
+            system=whole,
+            temperature=agent.temperature,
+            max_tokens=most or agent.max_tokens,
+            speaker=name,
+            turn=wave,
+            **reasoning_of(agent),
+        )
+
+    def measure(
+        self, *, of: Agent | str | None = None, cluster: str | None = None, **values: float | bool | None
+    ) -> None:
+        """Stores measured values, of an agent or of the unit. None: it could not be measured."""
+        participant = of.name if isinstance(of, Agent) else of
+        for name, value in values.items():
+            number = None if value is None else float(value)
+            self.measured[f"{name} of {participant}" if participant else name] = number
+            if self._stores and not self._run.rehearsed:
+                self._run.measure(name, number, participant, cluster)
+
+
+# -- the class ---------------------------------------------------------------------------------------------------------
+
+
+class Study(sections.Study):
+    """The base class of a study of your own. Annotated attributes are its settings, as in a dataclass."""
+
+    model_config = ConfigDict(ignored_types=(list, tuple))
+
+    kind: str = ""
+    agents: list[Agent] = Field(default_factory=list)
+    """the agents, unless a config has [[agents]]"""
+    measures: ClassVar[Sequence[MeasureOf]] = ()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **keywords: Any) -> None:
+        super().__pydantic_init_subclass__(**keywords)
+        own = {name: field for name, field in cls.model_fields.items() if name not in Study.model_fields}
+        fields: dict[str, Any] = {
+            name: (ModelName if field.annotation is str and _names_model(field.default) else field.annotation, field)
+            for name, field in own.items()
+        }
+        cls.settings_type = create_model(cls.__name__, __base__=Section, **fields)
+
+    def units(self) -> Units:
+        """The units of the study: a number, or the item of each unit."""
+        return 1
+
+    async def play(self, unit: Unit) -> None:
+        """Plays one unit: asks, and measures."""
+        raise NotImplementedError(f"{type(self).__name__} needs `async def play(self, unit)`.")
+
+    def items(self) -> Iterator[tuple[int, Any]]:
+        """The units with their numbers."""
+        units = self.units()
+        yield from ((number, None) for number in range(1, units + 1)) if isinstance(units, int) else enumerate(units, 1)
+
+    def participants(self) -> dict[str, Any]:
+        return {"agents": self.agents}
+
+    def as_config(self) -> Config:
+        kind = kind_of_class(type(self))
+        study = self.model_copy(update={"kind": kind, "name": self.name or type(self).__name__})
+        return super(Study, study).as_config()
+
+
+def _names_model(default: object) -> bool:
+    """Whether a text is the name of a model, so that the setting is one."""
+    return isinstance(default, str) and (
+        default in PRESETS or (default.partition(":")[0] in PROVIDERS and ":" in default)
+    )
+
+
+def agents_of(item: Any) -> tuple[Agent, ...]:
+    """The agents of an item: itself, or its elements."""
+    if isinstance(item, Agent):
+        return (item,)
+    return tuple(item) if isinstance(item, list | tuple) and all(isinstance(one, Agent) for one in item) else ()
+
+
+async def play_unit(
+    study: Study, run: RunUnit, number: int, item: Any, seed: int, fan_out: FanOut, *, stores: bool = True
+) -> Unit:
+    """Plays one unit of a run, of a branch (which stores its own measures), or of a rehearsal."""
+    _FAN_OUT.set(fan_out)
+    unit = Unit(run, number, item, agents_of(item), Random(seed), stores)
+    await study.play(unit)
+    return unit
+
+
+# -- classes and their files ---------------------------------------------------------------------------------------------
+
+
+LOADED: dict[tuple[str, str], type[Study]] = {}
+"""by kind and hash of the file"""
+NEWEST: dict[str, tuple[type[Study], str]] = {}
+"""kind → its class, and the text of its file"""
+
+
+def digest_of(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def kind_of_class(cls: type[Study]) -> str:
+    """The kind of a class, which a script or a notebook defined."""
+    known = next((kind for kind, (one, _) in NEWEST.items() if one is cls), None)
+    if known is not None:
+        return known
+    module = sys.modules.get(cls.__module__)
+    path = Path(getattr(module, "__file__", None) or "notebook.py")
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else getsource(cls)
+    except (OSError, TypeError):
+        raise UsageError(f"The source of {cls.__name__} is unknown. Define it in a file or in a notebook.") from None
+    kind = f"{path.stem}.py:{cls.__name__}"
+    LOADED[kind, digest_of(text)] = cls
+    NEWEST[kind] = cls, text
+    return kind

@@ -1,0 +1,139 @@
+"""A study of one's own is a class in a Python file: the example, run by command, config and program."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tests.support.command import ROOT, Tidepool
+from tests.support.killing import wait_for_calls
+from tests.support.state import end_state, query
+from tidepool import UsageError, load_config, run_batch
+from tidepool.engine.answers import form_of, read_answer, sent_schema
+from tidepool.engine.branching.making import BranchSpec, new_branch
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.results.summary import read_summary
+
+SOURCE = (ROOT / "examples" / "debate.py").read_text(encoding="utf-8")
+CONFIG = '[batch]\nkind = "debate.py:Debate"\n[debate]\nmotion = "Tea"\n'
+SHORT = ("--set", "motion=Tea", "--set", "rounds=1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "debate.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "study.toml").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+def measured(database: Path) -> list[tuple[Any, ...]]:
+    return query(database, "SELECT unit, participant, measure, value FROM measures ORDER BY 1, 2")
+
+
+def test_the_example_is_as_short_as_promised() -> None:
+    assert len(SOURCE.splitlines()) <= 40
+
+
+async def test_a_study_runs_the_same_by_file_and_by_config_and_by_program(folder: Path) -> None:
+    by_file = await run_batch(load_config(folder / "debate.py", ["motion=Tea"]), folder / "file.db")
+    by_config = await run_batch(load_config(folder / "study.toml"), folder / "config.db")
+    namespace: dict[str, Any] = {"__name__": "tidepool"}
+    exec(compile(SOURCE, "debate.py", "exec"), namespace)
+    with pytest.raises(UsageError, match="motion is missing"):
+        namespace["Debate"]()
+    assert measured(folder / "file.db") == measured(folder / "config.db") and len(measured(folder / "file.db")) == 40
+    found = by_file["statistics"]["measures"]["won of Ada"]
+    assert by_config["statistics"] == by_file["statistics"] and found["units"] == 20
+    assert found["ci95"][0] < found["mean"] < found["ci95"][1]
+
+
+def test_a_config_of_another_person_never_runs_a_file_that_the_user_has_not_chosen(folder: Path) -> None:
+    marker = folder / "ran"
+    (folder / "debate.py").write_text(
+        f"import pathlib\npathlib.Path({str(marker)!r}).touch()\n{SOURCE}", encoding="utf-8"
+    )
+    with pytest.raises(UsageError, match="allow it once with `tidepool plan"):
+        load_config(folder / "study.toml")
+    with pytest.raises(UsageError, match="allow it once"):
+        config_from({"batch": {"kind": "debate.py:Debate"}}, folder=folder)
+    assert not marker.exists()
+    load_config(folder / "debate.py", ["motion=Tea"])
+    assert load_config(folder / "study.toml").settings.model_dump()["motion"] == "Tea" and marker.exists()
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_it_comes_to_the_same_and_a_changed_file_is_refused(folder: Path) -> None:
+    whole = Tidepool(folder, folder / "whole.db")
+    assert whole("run", "debate.py", *SHORT).returncode == 0
+    command = Tidepool(folder, folder / "study.db")
+    slow = ("--set", "service.name=live", "--set", "providers.simulated.latency=0.1")
+    with command.start("run", "debate.py", *SHORT, *slow) as process:
+        wait_for_calls(command.database, 10, process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    (folder / "debate.py").write_text(f"# changed\n{SOURCE}", encoding="utf-8")
+    refused = command("resume", "last").stderr
+    assert "needs debate.py as it was" in refused and "debate.py has changed since" in refused
+    (folder / "debate.py").write_text(SOURCE, encoding="utf-8")
+    assert command.json("resume", "last", "--set", "providers.simulated.latency=0.0")["status"] == "completed"
+    assert measured(command.database) == measured(whole.database)
+    ends = [end_state(one.database, query(one.database, "SELECT id FROM batch")[0][0]) for one in (command, whole)]
+    assert ends[0] == ends[1]
+
+
+async def test_its_results_are_read_without_the_file_and_its_conversations_are_branched(folder: Path) -> None:
+    database = folder / "study.db"
+    summary = await run_batch(load_config(folder / "debate.py", ["motion=Tea", "rounds=1"]), database)
+    branch = new_branch(database, BranchSpec("last", at="1", say="I agree.", conversations=(1,), times=3))
+    assert branch.branch.origin.units == 6
+    (folder / "debate.py").unlink()
+    assert read_summary("last", database)["statistics"] == summary["statistics"]
+    stored = json.loads(query(database, "SELECT config FROM batch")[0][0])["debate"]
+    assert stored["source"] == SOURCE and stored["models"] == {"judge": "simulated:judge"}
+
+
+BROKEN = {
+    "transcript.append(reply)": ("int(reply.text)", "line 23: ValueError"),
+    "reply = await unit.ask(": (
+        "asked = tp.gather(unit.ask(self.judge), unit.ask(self.judge))\n            reply = (await asked)[0] or unit.ask(",
+        "in flight",
+    ),
+    "class Debate(": ("class Other(", "has no study Debate"),
+    "import tidepool as tp": ("import tidepool as tp\n1 / 0", "line 4: ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("old", BROKEN)
+def test_a_mistake_in_the_file_is_told_with_its_place(old: str, folder: Path) -> None:
+    new, told = BROKEN[old]
+    (folder / "debate.py").write_text(SOURCE.replace(old, new), encoding="utf-8")
+    done = Tidepool(folder, folder / "study.db")("plan", "debate.py:Debate", "--set", "motion=Tea")
+    assert done.returncode == 2 and told in done.stderr, done.stderr
+
+
+class Grade(BaseModel):
+    points: int
+    reason: str = ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "value"),
+    [
+        (["Ada", "Bob"], '{"answer": "bob"}', "Bob"),
+        (["Ada", "Bob"], "**Ada**.", "Ada"),
+        (["Ada", "Bob"], "Ada argued better than Bob", None),
+        ((1, 5), 'My view: {"answer": 4}', 4),
+        ((1, 5), '{"answer": 4.5}', None),
+        ((0.0, 1.0), '{"answer": 0.25}', 0.25),
+        ((0.0, 1.0), '{"answer": NaN}', None),
+        (Grade, '{"points": 3, "reason": "clear"}', Grade(points=3, reason="clear")),
+        (Grade, '{"points": "many"}', None),
+        ({"type": "object", "properties": {"x": {"type": "string"}}}, '{"x": "y"}', {"x": "y"}),
+    ],
+)
+def test_an_answer_is_read_or_it_is_none(answer: Any, reply: str, value: Any) -> None:
+    assert read_answer(reply, answer) == value
+    assert sent_schema(form_of(answer))["additionalProperties"] is False
