@@ -192,6 +192,12 @@ PROOFS = {
     "detectors": Proof(
         "methods", "Detectors", "Detectors find most reveals and rarely report one by mistake.", "detectors:prove"
     ),
+    "compared": Proof(
+        "statistics",
+        "Compared prompts",
+        "Intervals of the accuracy, of the gain and of two compared evolutions cover the truth.",
+        "evolution:prove_compared",
+    ),
     "evolution": Proof(
         "methods",
         "Prompt evolution",

@@ -38,8 +38,8 @@ class Typed:
 class Study:
     name: str
     typed: tuple[Typed, ...]
-    planned: str
-    """what the plan says of these numbers"""
+    planned: tuple[str, str]
+    """what the plan says of these numbers, in a small and in a large window"""
     watched: str
     """what Watch shows of it"""
     counted: str
@@ -52,7 +52,7 @@ STUDIES: Mapping[str, Study] = {
     "secret_game": Study(
         "A secret game",
         (Typed("Conversations", "num_interactions", "6"), Typed("Messages in each", "messages_per_interaction", "2")),
-        "6 conversations",
+        ("6 conversations", "conversations  6 (service"),
         "● Ada → ■ Bob",
         "6 of 6 completed",
         (("Statistics", ("95 % intervals describe",)), ("Plots", ("who reveals, who obtains",))),
@@ -60,7 +60,7 @@ STUDIES: Mapping[str, Study] = {
     "simulation": Study(
         "A simulation",
         (Typed("Conversations", "num_simulations", "2"), Typed("Turns", "n_turns", "1")),
-        "2 simulations",
+        ("2 simulations", "simulations  2 (service"),
         "Hypatia",
         "2 of 2 completed",
         (("Statistics", ("combinations",)), ("Plots", ("words",))),
@@ -73,8 +73,8 @@ STUDIES: Mapping[str, Study] = {
             Typed("Training problems", "max_problems", "4"),
             Typed("Held-out problems", "validation_problems", "4"),
         ),
-        "genomes",
-        "Gain over the best seed",
+        ("genomes", "genomes"),
+        "gain over the best seed",
         " completed",
         (
             ("Statistics", ("accuracy on held-out problems",)),
@@ -89,8 +89,8 @@ STUDIES: Mapping[str, Study] = {
             Typed("Total steps", "num_env_steps", "80"),
             Typed("Held-out share", "heldout", "0.1", group="Learning"),
         ),
-        "episodes",
-        "Reward of the policy",
+        ("episodes", "episodes"),
+        "reward of the policy",
         " completed",
         (
             ("Statistics", ("reward on held-out queries",)),
@@ -148,7 +148,7 @@ def travel(stage: Stage, hand: Hand, kind: str) -> None:
         if typed.group:
             hand.unfold(typed.group)
         hand.fill(typed.label, typed.value)
-    stage.until("■", study.planned)
+    stage.until("■", study.planned[hand.size[0] > 100])
     hand.run()
     stage.until("Progress", "■ completed", study.watched, study.name[:BEGINNING])
     hand.go("4 Results")
