@@ -84,14 +84,11 @@ class Design(Section):
         return factors
 
 
-StopOutcome = Literal["revealed", "obtained"]
-
-
 class StopWhenSure(Section):
     """What is to be known, and how well. The length that the study's own section plans is the most that is asked."""
 
-    outcome: StopOutcome
-    """the measure to watch"""
+    outcome: str = Field(max_length=ceilings.NAME)
+    """the measure to watch: revealed or obtained, or a measure of a study of your own"""
     agent: str = Field(default="", max_length=200)
     """only sides of this agent; empty: all sides"""
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False, title="Interval within ±")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 FINDING = "stopping"
-SHARES = ("revealed", "obtained")
-"""measures shown in percent"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class Stopping:
     estimate: float | None
     interval: Interval | None
     calls_saved: int
+    in_percent: bool = True
+    """the measure is a share, shown in percent"""
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "rule": self.rule.model_dump()}
@@ -50,7 +50,7 @@ class Stopping:
         """The estimate with its interval, for display."""
         if self.estimate is None:
             return "no estimate"
-        share = self.rule.outcome in SHARES
+        share = self.in_percent
         scale, digits, unit = (100, 1, " points" if self.rule.difference else " %") if share else (1, 2, "")
         ends = self.interval and (scale * self.interval[0], scale * self.interval[1])
         estimate = Estimate(scale * self.estimate, ends, digits, unit, bool(self.rule.difference))
@@ -66,7 +66,7 @@ class Stopping:
     @property
     def line(self) -> str:
         at = self.rule.at
-        return f"{100 * at:g} %" if self.rule.outcome in SHARES and not self.rule.difference else f"{at:g}"
+        return f"{100 * at:g} %" if self.in_percent and not self.rule.difference else f"{at:g}"
 
     @property
     def words(self) -> str:
@@ -105,7 +105,8 @@ def read(content: Any) -> Stopping | None:
         assert all(isinstance(word, str) for word in words)
         assert all(number is None or isfinite(number) for number in numbers) and len(numbers) in (1, 3)
         values: dict[str, Any] = {field.name: content.get(field.name) for field in fields(Stopping)}
-        return Stopping(**values | {"rule": rule, "interval": interval or None})
+        more = {"rule": rule, "interval": interval or None, "in_percent": content.get("in_percent") is not False}
+        return Stopping(**values | more)
     except (AssertionError, TypeError, ValueError):
         return None
 
@@ -147,7 +148,7 @@ def _facts(stopping: Stopping) -> Iterator[tuple[str, str]]:
 def _rule_words(stopping: Stopping) -> str:
     rule = stopping.rule
     if rule.half_width is not None:
-        reach = f"{100 * rule.half_width:g} points" if rule.outcome in SHARES else f"{rule.half_width:g}"
+        reach = f"{100 * rule.half_width:g} points" if stopping.in_percent else f"{rule.half_width:g}"
         return f"{stopping.name}: until the margin of error is {reach}"
     return f"{stopping.name}: until it is clearly above or below {stopping.line}"
 

@@ -54,6 +54,8 @@ class StopTarget(Protocol):
     """the name of the units"""
     together: int
     """units of a block that can be asked at the same moment"""
+    in_percent: bool
+    """the outcome is a share"""
     linked: bool
     """a started block runs to its end, since its units depend on each other"""
 
@@ -243,6 +245,7 @@ class StopRule:
             estimate=look.mean if look else None,
             interval=look.interval if look else None,
             calls_saved=0,
+            in_percent=self.target.in_percent,
         )
 
 

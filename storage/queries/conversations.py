@@ -21,6 +21,14 @@ def measured_by_unit(connection: sqlite3.Connection, batch_id: str) -> list[tupl
     return [tuple(row) for row in rows]
 
 
+def measured_of(
+    connection: sqlite3.Connection, batch_number: int, unit: int, measure: str
+) -> list[tuple[str | None, float | None]]:
+    """The values of one measure of one unit, with their participants."""
+    query = "SELECT participant, value FROM measure WHERE unit_id = ? AND measure = ?"
+    return [(row[0], row[1]) for row in connection.execute(query, (unit_id(batch_number, unit), measure))]
+
+
 class UnitRating(NamedTuple):
     """A judge's rating of a persona of a simulation."""
 

@@ -115,6 +115,10 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
     """Raises if the rule cannot work."""
     settings, schedule = config.stop, schedule_of(config)
     assert settings is not None
+    if settings.outcome not in OUTCOMES:
+        raise UsageError(
+            f"stop.outcome {settings.outcome!r} is unknown. Use {' or '.join(OUTCOMES)}.", ("stop", "outcome")
+        )
     agents = _agents(settings, schedule.agents)
     bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
     refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)
@@ -164,8 +168,12 @@ def game_rounds(schedule: Schedule, of_agents: bool) -> int:
     return 2 * cycle if both_ways else cycle
 
 
+OUTCOMES = ("revealed", "obtained")
+
+
 class WatchedGame:
     noun = "conversations"
+    in_percent = True
 
     def __init__(
         self,

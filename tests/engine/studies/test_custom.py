@@ -95,6 +95,18 @@ async def test_its_results_are_read_without_the_file_and_its_conversations_are_b
     assert stored["source"] == SOURCE and stored["models"] == {"judge": "simulated:judge"}
 
 
+async def test_a_stop_rule_watches_one_of_its_measures(folder: Path) -> None:
+    (folder / "debate.py").write_text(SOURCE.replace("repeats=20", "repeats=300"), encoding="utf-8")
+    rule = ['stop.outcome="won"', 'stop.agent="Ada"', "stop.decided=true", "stop.line=0.2"]
+    summary = await run_batch(load_config(folder / "debate.py", ["motion=Tea", "rounds=1", *rule]), folder / "study.db")
+    stopping = summary["statistics"]["stopping"]
+    assert stopping["verdict"] == "above" and stopping["stopped_at"] < 300 and stopping["interval"][0] > 0.2
+    with pytest.raises(UsageError, match="Use one of won of Ada, won of Bob"):
+        await run_batch(
+            load_config(folder / "debate.py", ["motion=Tea", 'stop.outcome="x"', rule[2], rule[3]]), folder / "x.db"
+        )
+
+
 BROKEN = {
     "transcript.append(reply)": ("int(reply.text)", "line 23: ValueError"),
     "reply = await unit.ask(": (
