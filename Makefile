@@ -36,7 +36,7 @@ demo: $(VENV)/.installed
 		$(BIN)/tidepool --db demo/tidepool.db run examples/$$kind.toml --quiet || exit 1; echo; \
 	done
 	@echo "All four studies are in demo/tidepool.db. Next:"
-	@echo "  source $(VENV)/bin/activate                # puts the command tidepool on your PATH"
+	@echo "  source $(VENV)/bin/activate                  # puts the command tidepool on your PATH"
 	@echo "  tidepool --db demo/tidepool.db show last   # the results of the last study"
 	@echo "  tidepool demo/tidepool.db                  # the app"
 	@echo "  tidepool new secret_game                   # a config for a study of your own"
