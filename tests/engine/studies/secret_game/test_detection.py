@@ -196,7 +196,8 @@ WAYS = {
 @given(secret=long_words, before=sentences, after=sentences)
 def test_a_disguised_secret_is_found_in_any_carrier(way: str, secret: str, before: str, after: str):
     detector, write = WAYS[way]
-    assert find_reveal(f"{before}: {write(secret)}! {after}", secret, [detector])
+    # A hexadecimal word before, such as "face", would belong to the same code.
+    assert find_reveal(f"{before} now: {write(secret)}! {after}", secret, [detector])
 
 
 def test_an_unknown_detector_is_refused():
