@@ -150,6 +150,12 @@ PROOFS = {
         "95 % intervals of secret games cover the truth in at least 93 % of tables.",
         "inference.coverage:prove_games",
     ),
+    "coverage_of_clusters": Proof(
+        "statistics",
+        "Secret games with shared scenarios",
+        "This also holds for games that share scenarios or memory, or the report warns.",
+        "inference.coverage:prove_clustered",
+    ),
     "coverage_of_simulations": Proof(
         "statistics",
         "Simulations and comparisons",

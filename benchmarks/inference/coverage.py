@@ -31,7 +31,7 @@ from benchmarks.inference.claims import (
     panel_claims,
 )
 from benchmarks.inference.judging import ALARMS, LEAST, TABLES, Judged, per_cent, settled
-from benchmarks.inference.worlds import WORLDS, Planted, World, like, unlike
+from benchmarks.inference.worlds import CLUSTERED, WORLDS, Planted, World, like, unlike
 from tidepool import SecretGame
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
@@ -136,6 +136,10 @@ def prove_games() -> Iterator[Measurement]:
     for world in STEADY[:3]:
         name = f"runs warned of a drift of 30 percentage points: {world.name}, {world.talks} conversations"
         yield at_least(name, warned_of_drift(world, 0.3), "%", 60, f"{RUNS:,} runs")
+
+
+def prove_clustered() -> Iterator[Measurement]:
+    yield from _worst_claims(CLUSTERED)
 
 
 def prove_simulations() -> Iterator[Measurement]:

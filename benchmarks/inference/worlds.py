@@ -59,6 +59,8 @@ WORLDS = (
     World("diversity, 24 games of 6 conversations", (0.3, 0.3, 0.6, 0.2), 144, 0.2, 0.3, games=24, mode="diversity", linked=True),
     World("targeted, 24 games of 6 conversations", like(4), 144, 0.2, 0.3, games=24, mode="targeted", linked=True),
     World("24 scenarios twice, ordered, 3 agents", like(3), 432, 0.2, 0.0, 0.3, scenarios=24, pairing="ordered"),
+)  # fmt: skip
+CLUSTERED = (
     World("40 scenarios in turn, 4 agents, 480 conversations", like(4), 480, 0.2, 0.0, 0.3, scenarios=40),
     World("12 scenarios in 12 games, ordered", (0.3, 0.3), 576, 0.1, 0.2, 0.2, 12, 12, "ordered", linked=True),
     *(World(f"{n} linked games of 6, a fifth leaky", like(3, 0.1), 6 * n, 0.2, games=n, linked=True, leaky=2.0) for n in (6, 10, 24, 40)),
