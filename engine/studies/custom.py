@@ -16,10 +16,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from inspect import getsource
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import itemgetter
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -112,6 +113,37 @@ BEGIN, GO_ON = "Please begin.", "Please go on."
 SEPARATE = 'Two requests of a unit are in flight. Give each a name of its own: unit.ask(…, step="name").'
 
 
+class Asked(TypedDict, total=False):
+    """Optional settings of a request."""
+
+    system: str
+    """instructions, which follow the agent's name"""
+    step: str
+    """the name of the request, for requests of a unit that are in flight at the same time"""
+    max_tokens: int
+
+
+Who: TypeAlias = "Agent | str"
+"""an agent, or the name of a model"""
+
+
+def _messages_to(name: str, transcript: Transcript) -> Iterator[Message]:
+    """The transcript as this agent reads it, in turns of user and assistant. The user has the first turn and the last."""
+    said: list[tuple[str, str]] = []
+    for one in transcript:
+        speaker = one.speaker if isinstance(one, Said) else ""
+        if speaker and speaker == name:
+            said.append(("assistant", str(one)))
+        else:
+            said.append(("user", f"{speaker}: {one}" if speaker else str(one)))
+    if not said or said[0][0] == "assistant":
+        said.insert(0, ("user", BEGIN))
+    if said[-1][0] == "assistant":
+        said.append(("user", GO_ON))
+    for role, turn in groupby(said, itemgetter(0)):
+        yield Message(role, "\n\n".join(text for _, text in turn))
+
+
 class Unit:
     """One unit of the study while it runs: a conversation, a trial, a game."""
 
@@ -133,70 +165,24 @@ class Unit:
         self._in_flight = 0
 
     @overload
-    async def ask(
-        self,
-        who: Agent | str,
-        transcript: Transcript = (),
-        *,
-        system: str = "",
-        answer: None = None,
-        step: str = "",
-        max_tokens: int = 0,
-    ) -> Said[None]: ...
+    async def ask(self, who: Who, transcript: Transcript = (), **how: Unpack[Asked]) -> Said[None]: ...
     @overload
     async def ask(
-        self,
-        who: Agent | str,
-        transcript: Transcript = (),
-        *,
-        system: str = "",
-        answer: list[str],
-        step: str = "",
-        max_tokens: int = 0,
+        self, who: Who, transcript: Transcript = (), *, answer: list[str], **how: Unpack[Asked]
     ) -> Said[str]: ...
     @overload
     async def ask(
-        self,
-        who: Agent | str,
-        transcript: Transcript = (),
-        *,
-        system: str = "",
-        answer: tuple[float, float],
-        step: str = "",
-        max_tokens: int = 0,
+        self, who: Who, transcript: Transcript = (), *, answer: tuple[float, float], **how: Unpack[Asked]
     ) -> Said[float]: ...
     @overload
-    async def ask(
-        self,
-        who: Agent | str,
-        transcript: Transcript = (),
-        *,
-        system: str = "",
-        answer: type[M],
-        step: str = "",
-        max_tokens: int = 0,
-    ) -> Said[M]: ...
+    async def ask(self, who: Who, transcript: Transcript = (), *, answer: type[M], **how: Unpack[Asked]) -> Said[M]: ...
     @overload
     async def ask(
-        self,
-        who: Agent | str,
-        transcript: Transcript = (),
-        *,
-        system: str = "",
-        answer: Mapping[str, Any],
-        step: str = "",
-        max_tokens: int = 0,
+        self, who: Who, transcript: Transcript = (), *, answer: Mapping[str, Any], **how: Unpack[Asked]
     ) -> Said[dict[str, Any]]: ...
 
     async def ask(
-        self,
-        who: Agent | str,
-        transcript: Transcript = (),
-        *,
-        system: str = "",
-        answer: "AnswerForm | None" = None,
-        step: str = "",
-        max_tokens: int = 0,
+        self, who: Who, transcript: Transcript = (), *, answer: "AnswerForm | None" = None, **how: Unpack[Asked]
     ) -> Said[Any]:
         """Asks an agent, or a model by its name, and returns the reply.
 
@@ -204,10 +190,10 @@ class Unit:
         form: one of a list of options, a number in a range, a pydantic model or a JSON schema. If it cannot be read twice, the unit
         fails. Requests one after the other need no `step`.
         """
-        if not step and (self._in_flight or _TOGETHER.get()):
+        if not how.get("step") and (self._in_flight or _TOGETHER.get()):
             raise UsageError(SEPARATE)
         wave = self._waves + 1
-        call = self._call(who, list(transcript), system, answer, step or f"{wave}", wave, max_tokens)
+        call = self._call(who, transcript, answer, wave, how)
         self._in_flight += 1
         try:
             reply = (await self._run.ask(call)).text
@@ -229,45 +215,21 @@ class Unit:
             return read_answer(made_up(call.form, Random(self.number)), answer)
         return found
 
-    def _call(
-        self,
-        who: Agent | str,
-        said: Sequence[Said[Any] | str],
-        system: str,
-        answer: "AnswerForm | None",
-        step: str,
-        wave: int,
-        most: int,
-    ) -> Call:
+    def _call(self, who: Who, said: Transcript, answer: "AnswerForm | None", wave: int, how: Asked) -> Call:
         agent = who if isinstance(who, Agent) else None
-        name = agent.name if agent else ""
-        messages: list[Message] = []
-        for one in said:
-            own = bool(name) and isinstance(one, Said) and one.speaker == name
-            speaker = one.speaker if isinstance(one, Said) and not own else ""
-            role, text = "assistant" if own else "user", f"{speaker}: {one}" if speaker else str(one)
-            if messages and messages[-1].role == role:
-                messages[-1] = Message(role, f"{messages[-1].text}\n\n{text}")
-            else:
-                messages.append(Message(role, text))
-        if not messages or messages[0].role == "assistant":
-            messages.insert(0, Message("user", BEGIN))
-        if messages[-1].role == "assistant":
-            messages.append(Message("user", GO_ON))
-        form = "" if answer is None else form_of(answer)
+        system, most, form = how.get("system", ""), how.get("max_tokens", 0), "" if answer is None else form_of(answer)
+        messages = list(_messages_to(agent.name if agent else "", said))
         if form:
             messages[-1] = Message("user", f"{messages[-1].text}\n\n{in_words(form)}")
-        call = Call(
-            step, wave, resolve_model(who.model if isinstance(who, Agent) else who), tuple(messages), system, form=form
-        )
+        model = resolve_model(who.model if isinstance(who, Agent) else who)
+        call = Call(how.get("step") or f"{wave}", wave, model, tuple(messages), system, form=form)
         if agent is None:
             return call._replace(temperature=0.0, max_tokens=most or call.max_tokens)
-        whole = "\n".join(filter(None, (f"You are {name}.", system, agent.instructions)))
         return call._replace(
-            system=whole,
+            system="\n".join(filter(None, (f"You are {agent.name}.", system, agent.instructions))),
             temperature=agent.temperature,
             max_tokens=most or agent.max_tokens,
-            speaker=name,
+            speaker=agent.name,
             turn=wave,
             **reasoning_of(agent),
         )
