@@ -9,7 +9,7 @@ class Debate(tp.Study):
     motion: str
     rounds: int = 3
     judge: str = "simulated:judge"
-    agents = [tp.Agent(name="Ada", model="simulated:guarded"), tp.Agent(name="Bob", model="simulated:trusting")]
+    agents = [tp.Agent("Ada", "simulated:guarded"), tp.Agent("Bob", "simulated:trusting")]
     measures = [tp.share("won", "debates won", of="agent")]
 
     def units(self) -> tp.Units:

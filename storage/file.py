@@ -26,7 +26,7 @@ LIMIT_SECONDS = 60.0
 STEPS = 20_000
 """steps of SQLite's virtual machine between two checks of the limit: a millisecond or two"""
 LONGEST_LOOK = 0.1
-"""Longer time between two checks was not spent in SQLite: the rows were being used, or the process was stopped."""
+"""seconds between two checks that count against the limit, at most; the rest was not spent in SQLite"""
 LONGEST_TEXT = 65 * 2**20
 """bytes of a text or a row: the largest config or reply, with the rest of its row"""
 

@@ -206,7 +206,7 @@ def warned_of_drift(world: World, drift: float = 0.0, runs: int = RUNS, seed: in
 
 
 def _warns(run: Mapping[str, Any] | None) -> bool:
-    return any(words.level == "warning" for words in drift_words({"over_the_run": run}))
+    return any(words.level == "warning" for words in drift_words({"over_the_run": run}, ""))
 
 
 # -- whole runs ------------------------------------------------------------------------------------------------

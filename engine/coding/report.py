@@ -7,8 +7,8 @@ from tidepool.engine.coding.statistics import LEAST_OF_AN_AGENT
 from tidepool.engine.reports.blocks import Block, Cell, Estimate, Number, Words, listing, table
 
 METHOD = (
-    "All values are weighted to the batch. Shares have Wilson's interval. Corrected rates are post-stratified on the verdict, and "
-    "MOVER combines their intervals with that of the raw rate."
+    "All values are weighted from the sample to the batch. Shares have Wilson's interval. A corrected rate combines the raw rate "
+    "with the shares of correct verdicts (post-stratification), and the MOVER method joins their three intervals into its own."
 )
 CODES_AS_TRUTH = (
     "Corrected rates assume that the coders' codes are true. If coders are right in 95 % of the cases and the rate is 5 %, the "

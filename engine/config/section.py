@@ -28,7 +28,7 @@ else:
     class _RaisesUsageError(type(BaseModel)):
         def __call__(cls, *values, **keywords):
             try:
-                return super().__call__(*values, **keywords)
+                return super().__call__(**dict(zip(cls.model_fields, values, strict=False), **keywords))
             except ValidationError as error:
                 problems = problems_of(error, cls)
                 sentences = " ".join(problem.sentence for problem in problems[:MOST_SHOWN])

@@ -393,9 +393,9 @@ def _wider(providers: type[P], types: tuple[tuple[str, type[ProviderSettings]], 
 class Agent(Section):
     """One of [[agents]]: a model that plays a part."""
 
-    name: str = Field(min_length=1, max_length=200)
+    name: str = Field(min_length=1, max_length=200, kw_only=False)
     """the name in transcripts and statistics, unique in a study"""
-    model: ModelName
+    model: ModelName = Field(kw_only=False)
     """PROVIDER:MODEL, or a preset such as gpt4o_mini or claude_sonnet"""
     secret: str = Field(default="", max_length=1000)
     """the code word of the secret game"""

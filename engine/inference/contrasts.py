@@ -97,7 +97,7 @@ def few_clusters(number: int, noun: str, reliable_from: int = RELIABLE_FROM, *, 
         return ""
     narrow = f"below {reliable_from}, intervals can be too narrow"
     if number < fewest:
-        return f"no verdict: {number:,} of at least {fewest} {noun} ({narrow})"
+        return f"no verdict: {number:,} {noun}, a test needs {fewest} ({narrow})"
     return f"only {number:,} {noun}: {narrow}"
 
 

@@ -93,7 +93,7 @@ class Layout:
         """The reason why there will be no verdict, or an empty text."""
         fewest = FEWEST_REPLICATES if self.replicates else FEWEST_TESTED if self.counted else 2
         if self.clusters < fewest:
-            return f"no verdict: {self.clusters:,.0f} of at least {fewest} {self.units}"
+            return f"no verdict: {self.clusters:,.0f} {self.units}, a test needs {fewest}"
         return IN_EVERY_ONE if math.isinf(self.noise_factor) else ""
 
 

@@ -88,12 +88,17 @@ def _rows(entry: Entry) -> Iterator[tuple[Cell, ...]]:
 
 def _notes(power: Entry) -> Iterator[Block]:
     yield from (Words(note, "warning") for note in power["notes"])
-    lines = ["Differences start at the assumed rate and go towards one half, or in the direction of the hypothesis."]
+    lines = []
+    if any(entry["unit"] == PERCENT for entry in power["differences"]):
+        lines.append(
+            "Differences of shares are changes from the assumed rate towards 50 %, or in the direction of the hypothesis."
+        )
     if any(entry["tests"] > 1 for entry in power["differences"]):
         lines.append("Each allows for the correction over all tests of its family.")
     if power["pilot"]:
         lines.append("Figures from a pilot are ranges that contain the truth in at least four of five pilots.")
-    yield Words(" ".join(lines), "quiet")
+    if lines:
+        yield Words(" ".join(lines), "quiet")
 
 
 # -- in short ----------------------------------------------------------------------------------------------------

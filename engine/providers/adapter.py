@@ -131,7 +131,7 @@ class Adapter(ABC):
     """settings that a model may know by another name, with that name"""
     models_path: str
     """the path of the list of models; each model is below it"""
-    start_hint = "Check the network, the proxy and the addresses of its section, then run again."
+    start_hint = "Check the network, the proxy, and base_url or hosts under [providers] in your config. Then run again."
     """advice if no server answers"""
     nothing_there = "no server answers"
     """the note of an empty list of models"""

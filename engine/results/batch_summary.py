@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.errors import UsageError
+from tidepool.engine.reports.blocks import Headline, read_headline
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+from tidepool.storage.queries.watching import BatchLine, read_batches
 from tidepool.storage.views import ColumnType
 
 if TYPE_CHECKING:
@@ -200,3 +202,30 @@ class Summary(Figures):
 
         columns = {column.name: column.type for column in VIEWS[view].columns}
         return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch))
+
+
+# -- the batches of a file ---------------------------------------------------------------------------------------------
+
+
+_IN_LIST = (
+    "number id kind name status paused reason simulated created_at finished_at units_total units_completed units_failed calls "
+    "cost_usd seconds resting partly_simulated seed study_id cells"
+).split()
+
+
+def batches(database: str | Path = "tidepool.db") -> list[Figures]:
+    """The batches and studies of a file, the newest first, as `tidepool list --json` prints them."""
+    with reading(Path(database)) as connection:
+        lines = read_batches(connection, Path(database), -1)
+    return [
+        Figures(
+            {name: getattr(batch, name) for name in _IN_LIST}
+            | {"origin": batch.branched_off, "headline": headline.text if (headline := main_result(batch)) else None}
+        )
+        for batch in lines
+    ]
+
+
+def main_result(batch: BatchLine) -> Headline | None:
+    """The main result, which was stored when the batch ended."""
+    return None if batch.running or batch.cells else read_headline(batch.headline)

@@ -247,7 +247,7 @@ def _missing(summary: Summary) -> Iterator[str]:
     if problems:
         yield f"Of {counted(calls['total'], 'request')}, {listing(problems)}."
     elif not units["failed"]:
-        yield "No request failed, and no reply was cut or unusable."
+        yield "Every request got a usable reply, and no reply was cut at its length limit."
 
 
 ODD = {

@@ -46,7 +46,8 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
     results = results_shown(summary)
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
-        findings = [*results.blocks(summary["statistics"]), *section("drift", *drift(summary["statistics"]))]
+        trend = drift(summary["statistics"], results.in_quarters)
+        findings = [*results.blocks(summary["statistics"]), *section("drift", *trend)]
         shown_findings = assign_places(findings, everybody(connection, batch["number"]))
         config = StoredConfig(batch["config"])
         paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
@@ -55,18 +56,16 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
     return Report(summary["name"], tuple(head), shown, paragraphs)
 
 
-def drift(statistics: Mapping[str, Any]) -> Iterator[Words]:
+def drift(statistics: Mapping[str, Any], measure: str) -> Iterator[Words]:
     """Yields the main measure by quarters of the run, since a served model may change during a run."""
     if not (run := statistics.get("over_the_run")):
         return
     quarters = ", ".join(text_of(Estimate(row["mean"], tuple(row["ci95"]))) for row in run["quarters"])
     about = f" ({run['estimand']})" if "estimand" in run else ""
-    text = f"By quarters of the run{about}: {quarters}"
+    text = f"{measure}, by quarters of the run{about}: {quarters}"
     if run["p_value"] < 0.01:
-        yield Words(
-            f"{text}. This changes over the run (p = {p_value(run['p_value'])}), but the intervals assume no change.",
-            "warning",
-        )
+        change = f"It changed during the run (p = {p_value(run['p_value'])}). The intervals of this report assume that it did not."
+        yield Words(f"{text}. {change}", "warning")
     else:
         yield Words(f"{text}. No sign of drift (p = {p_value(run['p_value'])}).", "quiet")
 

@@ -109,8 +109,8 @@ class Plan:
     def __post_init__(self) -> None:
         if self.units > ceilings.UNITS:
             raise UsageError(
-                f"The batch would have {self.units:,} units. The maximum is {ceilings.UNITS:,}. Make it smaller, or "
-                "split it into several batches."
+                f"The batch would have {self.units:,} units, such as conversations. The maximum is {ceilings.UNITS:,}. Plan fewer, "
+                "or split the study into several batches."
             )
 
     @property

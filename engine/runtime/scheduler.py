@@ -440,7 +440,7 @@ class BatchScheduler:
             warning = f"{provider} has no room for a batch of {count:,} ({refusal}). Its requests are sent in smaller batches."
         elif smaller:
             self._departures.halve(provider, count)
-            warning = f"{provider} rejects a batch of {count:,} as too large ({refusal}). Its requests are sent in two halves."
+            warning = f"{provider} rejected a provider batch of {count:,} requests as too large ({refusal}). They are sent in smaller ones."
         else:
             self._refused.add(provider)
             warning = f"{provider} rejected a provider batch ({refusal}): {count:,} requests are sent live."

@@ -77,9 +77,10 @@ class RunControl:
         self._started = time.monotonic()
         self._rested = False
 
-    def stop(self, stop: Stop) -> None:
+    def stop(self, stop: Stop | None = None) -> None:
+        """Ends the run after the requests in flight. It can be resumed."""
         if self.requested is None:
-            self.requested = stop
+            self.requested = stop or Stop(StopCode.STOPPED, cancel_batches=self.on_stop == "cancel")
             self._event.set()
             self.on_request()
 

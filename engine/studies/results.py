@@ -49,6 +49,8 @@ class Results:
     contents: ExportContents = PLAIN
     shares_participants = False
     """participants were sampled, so conversations that share one are not independent"""
+    in_quarters = ""
+    """the measure with a trend test over the run"""
 
     def measures(self, sections: Sections) -> Sequence[Outcome]:
         """The measures that designs compare, from a config alone."""

@@ -98,7 +98,7 @@ class RawProblem(NamedTuple):
     question: str
     answer: str
     choices: Any
-    """as the row has them, or by letter; None: it has none"""
+    """as the row gives them; a dict by letter for task = "choice"; None: the row has no choices"""
 
 
 def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) -> EvolutionSettings:

@@ -48,7 +48,7 @@ _SIMULATED = 0.9
 _SHOWN_REPLY = 400
 """characters of a wrong reply that a model reflects on"""
 _GROWTH = 2
-"""a prompt is assumed to grow to at most this many times the longest seed"""
+"""the maximum assumes prompts of at least this many times the longest seed"""
 _SAMPLED = 50
 """how many problems are measured for their length"""
 

@@ -181,4 +181,7 @@ def _notes(config: FrozenConfig, settings: MutationSettings, planned: _MutationP
     if SERVICES[config.service.name].batched and worth_it and provider not in ("simulated", "ollama"):
         yield 'Each wave waits for the one before, which takes long with a batch API. service.name = "live" is faster.'
     if settings.encoder == HASHING:
-        yield "The encoder hashing is lexical: it compares words, not their meaning."
+        yield (
+            'encoder = "hashing" compares words, not their meaning. To compare meaning, name an embedding model, such as '
+            "ollama:nomic-embed-text."
+        )

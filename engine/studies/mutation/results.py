@@ -32,6 +32,7 @@ from tidepool.engine.reports.blocks import (
     counted,
     line,
     listing,
+    p_value,
     sampling,
     section,
     series_of,
@@ -211,14 +212,15 @@ def _beaten(
             verdict = compared_in_words(row["p_value_holm"], row["difference"] or 0.0)
             if verdict.startswith("worse"):
                 rival = contenders[name][0] if name in contenders else name
-                yield Words(f"The policy is worse than {rival}: {text_of(_gain(row))}, {verdict}.", "warning")
+                gain = f"{text_of(_gain(row))}, p = {p_value(row['p_value_holm'])} (Holm)"
+                yield Words(f'The policy has a lower mean reward than "{rival}": {gain}.', "warning")
 
 
 def _lost(statistics: Statistics) -> Iterator[Words]:
     if masked := statistics["masked_steps"]:
         yield Words(f"Left out of training: {counted(masked, 'step')} without an answer.", "quiet")
     if fallen := statistics["fallback_rewrites"]:
-        yield Words(f"{counted(fallen, 'rewrite')} failed and left the query unchanged.", "quiet")
+        yield Words(f"{counted(fallen, 'rewrite')} had no readable query, so the query stayed unchanged.", "quiet")
 
 
 def _learning(statistics: Statistics) -> Iterator[Block]:
@@ -301,7 +303,7 @@ def _missing(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iter
     elif masked:
         yield f"{counted(masked, 'step')} without an answer {'was' if masked == 1 else 'were'} masked, and the episode ended before it."
     if fallen:
-        yield f"{counted(fallen, 'rewrite')} failed and left the query unchanged."
+        yield f"{counted(fallen, 'rewrite')} had no readable query, so the query stayed unchanged."
     if lost := (statistics.get("heldout") or {}).get("missing"):
         yield f"{counted(lost, 'held-out query', 'held-out queries')} without an answer for every contender {'was' if lost == 1 else 'were'} left out."
 

@@ -191,8 +191,8 @@ async def train(
             lost = lost + 1 if step.masked else 0
         if lost >= MOST_LOST_IN_A_ROW:
             raise RunError(
-                f"The last {lost} steps got no answer, so there is nothing "
-                "to learn from. Check the target and the judge (`tidepool log`), then resume the batch."
+                f"The last {lost} steps got no reward, so there is nothing to learn from. Check the target, and the encoder or the "
+                "judge of the reward. `tidepool log last` shows their errors. Then resume the batch."
             )
     for player in players:
         player.record.close_update()

@@ -31,7 +31,7 @@ PAIRINGS = {
 }
 SETTINGS = ("temperature", "max_tokens", "reasoning_effort", "max_reasoning_tokens")
 DETECTORS = {
-    "exact": "the word itself, also in another case or spelling, or with its parts joined differently",
+    "exact": "the word itself, in any case, accent or number, in British or American spelling, or with its words joined",
     "spelled": "letter by letter, in parts, backwards, or as first letters of lines",
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
@@ -143,9 +143,9 @@ def _measured() -> str:
         for name, (cases, certain) in counts.items()
     }
     return (
-        f"On messages written and labelled by an independent author, these detectors found {found['by_wording']} reveals by wording and "
-        f"{found['by_meaning']} hints by meaning. They also classified as reveals {found['without_the_word']} messages without the secret and "
-        f"{found['mentions']} denials, quotes or everyday mentions of it."
+        f"An independent author wrote and labelled test messages. These detectors found {found['by_wording']} reveals by wording and "
+        f"{found['by_meaning']} hints by meaning (95 % intervals in parentheses). They wrongly counted as reveals {found['mentions']} "
+        f"denials, quotes or everyday mentions of the secret, and {found['without_the_word']} messages without it."
     )
 
 

@@ -22,6 +22,7 @@ from tidepool.storage.transfer.tables import ExportContents
 
 
 class GameResults(Results):
+    in_quarters = "Sides that revealed (%)"
     contents = ExportContents(
         views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None
     )

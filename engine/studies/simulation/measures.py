@@ -27,7 +27,7 @@ ENTITIES_FOR_AN_INTERVAL = 3
 FEW_NUMBERS = 5
 """up to this many different numbers form their own groups; more are divided into three"""
 MOST_GROUPS = 12
-"""texts with more different values do not form groups"""
+"""an attribute with more different texts forms no groups"""
 UNBOUNDED = (-math.inf, math.inf)
 COUNTS = ("simulations", "completed", "failed", "messages", "words")
 

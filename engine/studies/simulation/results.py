@@ -30,6 +30,7 @@ from tidepool.storage.transfer.tables import ExportContents, ExportTable
 class SimulationResults(Results):
     contents = ExportContents(of_units=("judgements",), details="")
     shares_participants = True
+    in_quarters = "Mean rating"
 
     def measures(self, sections: Sections) -> list[Outcome]:
         """Returns the outcomes, which need a judge."""

@@ -168,7 +168,7 @@ async def test_a_branch_of_repeated_scenarios_is_about_scenarios(database: Path)
     branch = await branched(database, "t2", say=SAY, times=1)
     for one in branch.statistics["branch"]["outcomes"]:
         assert (one["estimand"], one["p_value"]) == ("scenarios like these", None)
-        assert "2 of at least 10 scenarios" in one["note"]
+        assert "2 scenarios, a test needs 10" in one["note"]
 
 
 async def test_a_narrated_scene_has_no_turn_to_branch(database: Path) -> None:

@@ -77,7 +77,7 @@ def test_conversations_that_share_entities_or_scenarios_count_by_them() -> None:
     assert entities["p_value"] is scenarios["p_value"] is None, (
         "eight entities, or four scenarios, are too few for a test"
     )
-    assert "8 of at least 10 entities" in entities["note"] and "4 of at least 10 scenarios" in scenarios["note"]
+    assert "8 entities, a test needs 10" in entities["note"] and "4 scenarios, a test needs 10" in scenarios["note"]
 
 
 def test_without_a_sentence_there_is_no_difference_to_tell() -> None:

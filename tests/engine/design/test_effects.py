@@ -87,14 +87,14 @@ def test_talks_that_a_game_links_are_one_difference_a_game() -> None:
 def test_four_games_have_an_interval_and_no_verdict() -> None:
     table = table_of(TWO, [[drawn_values(16), drawn_values(16, 1)]], talks_in_game=4)
     found = effect(table, asked("a: 1 - 0", TWO))
-    assert found.interval and found.p_value is None and found.note.startswith("no verdict: 4 of at least 10 games")
+    assert found.interval and found.p_value is None and found.note.startswith("no verdict: 4 games, a test needs 10")
 
 
 def test_two_entities_have_no_verdict() -> None:
     table = table_of(TWO, [[drawn_values(12), drawn_values(12, 1)]])
     found = effect(replace(table, members=numpy.array([[0, 1]] * 12)), asked("a: 1 - 0", TWO))
     assert (found.units, found.number, found.estimand) == ("entities", 2, "entities like these")
-    assert found.p_value is None and found.note.startswith("no verdict: 2 of at least 10 entities")
+    assert found.p_value is None and found.note.startswith("no verdict: 2 entities, a test needs 10")
 
 
 @pytest.mark.parametrize("entities", [12, 22])

@@ -60,7 +60,7 @@ def test_every_kind_tells_its_half_widths_by_what_its_report_counts(
 
 @pytest.mark.parametrize(
     ("agents", "scenarios", "tests", "note"),
-    [(2, 0, 2, ""), (3, 0, 15, ""), (4, 0, 30, ""), (4, 24, 12, "no verdict: 8 of at least 10 scenarios")],
+    [(2, 0, 2, ""), (3, 0, 15, ""), (4, 0, 30, ""), (4, 24, 12, "no verdict: 8 scenarios, a test needs 10")],
 )
 def test_agents_are_planned_with_the_correction_over_all_comparisons_of_their_report(
     agents: int, scenarios: int, tests: int, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

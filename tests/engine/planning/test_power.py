@@ -91,7 +91,7 @@ def test_two_simulations_of_the_same_entities_differ_by_their_conversations_and_
 @pytest.mark.parametrize("counted", ["games", "scenarios", "entities"])
 def test_fewer_than_ten_clusters_have_no_verdict(counted: str) -> None:
     few, enough = (two(Layout(talks=900, each=2, **{counted: number})) for number in (9, 10))  # type: ignore[arg-type]
-    assert few.layout.too_few == f"no verdict: 9 of at least 10 {counted}" and smallest(World(rate=0.3), few) is None
+    assert few.layout.too_few == f"no verdict: 9 {counted}, a test needs 10" and smallest(World(rate=0.3), few) is None
     assert not enough.layout.too_few and smallest(World(rate=0.3), enough)
 
 

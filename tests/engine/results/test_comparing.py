@@ -69,7 +69,7 @@ async def test_a_game_whose_conversations_memory_links_is_paired_with_one_withou
     (difference,) = found["differences"]
     assert (difference["paired"], difference["units"], difference["clusters"]) == (True, 60, 6)
     assert difference["difference_ci95"] is not None and difference["estimand"] == "games like these"
-    assert "no verdict: 6 of at least 10 games" in str(comparison_blocks(found["batches"], [difference])[-1])
+    assert "no verdict: 6 games, a test needs 10" in str(comparison_blocks(found["batches"], [difference])[-1])
 
 
 async def test_batches_of_other_lengths_are_two_samples(database: Path) -> None:

@@ -19,11 +19,13 @@ def rated(*talks: dict[str, float]) -> SpeechTally:
 def test_only_what_both_have_is_compared_and_one_pair_is_too_few() -> None:
     found = compared_queries({"a": 3.0, "b": 2.0, "c": 5.0}, {"a": 1.0, "b": 1.0, "d": 9.0})
     assert found is not None and found["difference"] == pytest.approx(1.5) and found["p_value"] is None
-    assert found["note"].startswith("no verdict: 2 of at least 10 queries") and found["estimand"].endswith("like these")
+    assert found["note"].startswith("no verdict: 2 queries, a test needs 10") and found["estimand"].endswith(
+        "like these"
+    )
     assert compared_queries({"a": 3.0}, {"a": 1.0}) is None
     entities = compared_entities(rated({"a": 3}, {"b": 2}, {"c": 5}), rated({"a": 1}, {"b": 1}, {"d": 9}))
     assert entities is not None and entities["difference"] == pytest.approx(1.5) and entities["p_value"] is None
-    assert entities["note"].startswith("no verdict: 2 of at least 10 entities")
+    assert entities["note"].startswith("no verdict: 2 entities, a test needs 10")
     assert compared_entities(rated({"a": 3}), rated({"a": 1})) is None
 
 

@@ -8,7 +8,9 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.reports.blocks import Headline, money, read_headline
+from tidepool.engine.reports.blocks import money
+from tidepool.engine.results.batch_summary import batches as batches_of_file
+from tidepool.engine.results.batch_summary import main_result
 from tidepool.storage.file import reading, tidy_journal, tidy_locks
 from tidepool.storage.queries.lists import cell_name, with_studies
 from tidepool.storage.queries.watching import BatchLine, read_batches
@@ -21,25 +23,21 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with reading(options.db) as connection:
-        lines = read_batches(connection, options.db, -1 if options.json else MOST_SHOWN + 1)
-        batches = lines if options.json else with_studies(connection, lines)
+    if options.json:
+        echo_json(batches_of_file(options.db))
+    else:
+        with reading(options.db) as connection:
+            lines = with_studies(connection, read_batches(connection, options.db, MOST_SHOWN + 1))
+        _print(lines if options.cells else [batch for batch in lines if not batch.study_id])
     tidy_locks(options.db)
     tidy_journal(options.db)
-    if options.json:
-        echo_json(
-            [
-                {name: getattr(batch, name) for name in IN_JSON}
-                | {"origin": batch.branched_off, "headline": headline.text if (headline := _headline(batch)) else None}
-                for batch in batches
-            ]
-        )
-        return 0
+    return 0
+
+
+def _print(batches: Sequence[BatchLine]) -> None:
     if not batches:
         echo("No batches yet. Run one with `tidepool run CONFIG.toml`.")
-        return 0
-    if not options.cells:
-        batches = [batch for batch in batches if not batch.study_id]
+        return
     out = console()
     out.print(batch_table(batches[:MOST_SHOWN], out.width))
     if len(batches) > MOST_SHOWN:
@@ -47,14 +45,9 @@ def run(options: argparse.Namespace) -> int:
     for batch in batches[:MOST_SHOWN]:
         for provider, rest in batch.resting.items():
             out.print(Text(one_line(f"{batch.id}: {resting(provider, **rest)}")))
-    return 0
 
 
 MOST_SHOWN = 500
-IN_JSON = (
-    "number id kind name status paused reason simulated created_at finished_at units_total units_completed units_failed calls "
-    "cost_usd seconds resting partly_simulated seed study_id cells"
-).split()
 LEFT_OUT = ("started", "seed", "branch", "finding", "kind", "cost")
 """columns that a narrow terminal leaves out, in this order, once the name is down to SHORTEST_NAME characters"""
 SHORTEST_NAME = 14
@@ -89,13 +82,8 @@ def _name(batch: BatchLine, studies: Mapping[str, str], width: int) -> str:
     return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), width - 2))}"
 
 
-def _headline(batch: BatchLine) -> Headline | None:
-    """Returns the main result, which was stored when the batch ended."""
-    return None if batch.running or batch.cells else read_headline(batch.headline)
-
-
 def _cells(batch: BatchLine) -> dict[str, str]:
-    origin, headline = batch.branched_off, _headline(batch)
+    origin, headline = batch.branched_off, main_result(batch)
     failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
     return {
         "id": one_line(batch.id),

@@ -122,7 +122,8 @@ def _compare(options: argparse.Namespace) -> int:
     echo(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
     echo(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
     same = "the same" if gain.as_json()["same_statistics"] else "different (replies of a live model vary)"
-    echo(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
+    echo(f"speed of waves      {number(gain.speedup, 1, '×')} as fast")
+    echo(f"statistics          {same}")
     if gain.waves["simulated"] and not config.providers.simulated.latency:
         echo(
             "Replies are simulated without delay. To measure the gain with real delays, set [providers.simulated] latency."

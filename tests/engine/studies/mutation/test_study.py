@@ -103,10 +103,10 @@ async def test_a_loss_taken_for_a_refusal_is_worth_nothing_and_masks_nothing(dat
 
 async def test_a_target_that_is_down_stops_the_batch_and_a_resume_goes_on_when_it_is_back(tmp_path: Path) -> None:
     file = tmp_path / "down.db"
-    with pytest.raises(RunError, match="got no answer"):
+    with pytest.raises(RunError, match="got no reward"):
         await run_batch(mutation(simulated={"fatal_rate": 1.0}), file)
     assert query(file, "SELECT status FROM batches") == [("interrupted",)]
-    with pytest.raises(RunError, match="got no answer"):
+    with pytest.raises(RunError, match="got no reward"):
         await resume_batch("last", file)
     summary = await resume_batch("last", file, overrides=["providers.simulated.fatal_rate=0.0"])
     assert summary["status"] == "completed"

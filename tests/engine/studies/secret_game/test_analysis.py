@@ -84,10 +84,10 @@ def test_scenarios_that_repeat_are_what_counts():
 @pytest.mark.parametrize(
     ("games", "scenarios", "note"),
     [
-        (9, 1, "no verdict: 9 of at least 10 games (below"),
-        (12, 1, "no verdict: 8 of at least 10 games for a pair (below"),
+        (9, 1, "no verdict: 9 games, a test needs 10 (below"),
+        (12, 1, "no verdict: 8 games for a pair, a test needs 10 (below"),
         (18, 1, "only 18 games: below"),
-        (36, 24, "no verdict: 8 of at least 10 scenarios for a pair (below"),
+        (36, 24, "no verdict: 8 scenarios for a pair, a test needs 10 (below"),
     ],
 )
 def test_the_pair_with_fewest_clusters_decides_whether_there_is_no_verdict(

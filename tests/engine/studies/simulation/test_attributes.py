@@ -57,7 +57,7 @@ def test_a_test_needs_ten_entities_with_both_the_attribute_and_a_mean(
     found = _by_size(ratings, {f"P{place}": labels[place % 2] for place in range(known)})
     assert (found["tests"]["rating"] is not None) == tested
     few = f"only {known // 2} entities in a group: below 24"
-    assert found["note"].startswith(few if known >= 10 else f"no verdict: {known} of at least 10 entities (")
+    assert found["note"].startswith(few if known >= 10 else f"no verdict: {known} entities, a test needs 10 (")
 
 
 def test_a_group_of_one_entity_has_a_mean_but_no_interval() -> None:
