@@ -97,6 +97,14 @@ def test_a_kind_and_a_provider_of_a_package_run_and_the_same_study_again_is_all_
     assert "Hearer 1" in extended("show", "last", "--conversation", "1").stdout
 
 
+def test_a_stop_rule_watches_a_measure_of_a_package(extended: Extended) -> None:
+    rule = ("--set", 'stop.outcome="words kept"', "--set", "stop.half_width=10")
+    found = extended.json(
+        "--run", study("whispers"), "--set", "whispers.chains=300", "--set", "whispers.hearers=1", *rule
+    )
+    assert found["status"] == "completed" and 100 <= found["units"]["completed"] < 300
+
+
 def test_a_detector_of_a_package_finds_what_ours_do_not(extended: Extended) -> None:
     assert extended.json("--run", study("backwards"))["status"] == "completed"
     found = dict(query(extended.database, "SELECT detector, agent FROM outcomes WHERE revealed GROUP BY detector"))

@@ -5,14 +5,11 @@ code. The text is only for readers and never runs. A resume needs a file with th
 """
 
 import json
-import math
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from types import ModuleType
 from typing import Any, cast
 
@@ -24,15 +21,12 @@ from tidepool.engine.config.section import Section, models_at
 from tidepool.engine.config.sections import Config, FrozenConfig, ModelName
 from tidepool.engine.config.toml_files import read_text
 from tidepool.engine.errors import NotTrusted, UsageError
-from tidepool.engine.inference.contrasts import interval_of_mean
-from tidepool.engine.inference.intervals import UNIT, Interval, wilson
-from tidepool.engine.inference.measures import PERCENT, Outcome, Sections
+from tidepool.engine.inference.measures import Outcome, Sections
 from tidepool.engine.kinds import Kind
 from tidepool.engine.registries import CUSTOM_MODULE, blame_code, custom_names
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, Sizing, UsualTokens, merged
 from tidepool.engine.runtime.services import groups_of, units_at_a_time
-from tidepool.engine.runtime.stop_rules import ReportEstimate, refuse_few_blocks, refuse_line
 from tidepool.engine.runtime.unit import Unit as RunUnit
 from tidepool.engine.runtime.unit import UnitPlan
 from tidepool.engine.studies.branches import FanOut, OriginTalk, Story
@@ -41,7 +35,6 @@ from tidepool.engine.studies.custom import LOADED, NEWEST, MeasureOf, Study, age
 from tidepool.engine.studies.results import Results
 from tidepool.engine.studies.study import Study as StudyRun
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage.queries.conversations import measured_of
 
 REPLY, FORM = UsualTokens(60, 30), UsualTokens(30, 12)
 REHEARSED = 50
@@ -122,6 +115,8 @@ def is_frozen(section: Mapping[str, Any]) -> bool:
 
 class CustomStudy(StudyRun):
     """The running half."""
+
+    independent = True
 
     @classmethod
     def freeze(cls, config: Config, folder: Path | None) -> Config:
@@ -245,59 +240,8 @@ class CustomStudy(StudyRun):
 
         return story
 
-    def stop_target(self) -> "WatchedMeasure":
-        rule = self.config.stop
-        assert rule is not None
-        outcomes = {one.name: one for one in CustomResults().measures(self.config.as_written())}
-        name = f"{rule.outcome} of {rule.agent}" if rule.agent else rule.outcome
-        if rule.difference:
-            raise UsageError("stop.difference is for secret_game. Watch one measure.", ("stop", "difference"))
-        if name not in outcomes:
-            raise UsageError(
-                f"stop.outcome: {name!r} is unknown. Use one of {', '.join(outcomes)}.", ("stop", "outcome")
-            )
-        if rule.decided and math.inf in outcomes[name].bounds:
-            raise UsageError(f"A decision needs a measure with bounds, and {name!r} has none.", ("stop", "outcome"))
-        refuse_line(rule, outcomes[name].bounds)
-        target = WatchedMeasure(outcomes[name], rule.outcome, rule.agent or None, len(self.items))
-        refuse_few_blocks(rule, target, ("stop",))
-        return target
-
     def shape(self) -> list[str]:
         return [f"{len(self.items):,} units of {custom_names(self.config.batch.kind)[1]}"]
-
-
-class WatchedMeasure:
-    """One measure, unit by unit. Units are independent of each other."""
-
-    noun = "conversations"
-    linked = False
-
-    def __init__(self, outcome: Outcome, measure: str, participant: str | None, units: int) -> None:
-        self.units = self.together = units
-        self.bounds, self.in_percent = outcome.bounds, outcome.unit == PERCENT
-        self._measure, self._participant = measure, participant
-        self._values: list[float] = []
-
-    def ends(self) -> Iterator[int]:
-        return iter(range(1, self.units + 1))
-
-    def read_block(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
-        found = dict(measured_of(connection, batch_number, last, self._measure))
-        value = found.get(self._participant)
-        if value is None:  # it failed, or could not be measured
-            return None if math.inf in self.bounds else self.bounds
-        self._values.append(value)
-        return value, value
-
-    def known(self) -> ReportEstimate | None:
-        """By the report's interval: Wilson's for shares, else Student's."""
-        if len(self._values) < 2:
-            return None
-        mean = fmean(self._values)
-        if self.bounds == UNIT:
-            return ReportEstimate(mean, wilson(mean, len(self._values)))
-        return ReportEstimate(mean, interval_of_mean(self._values, self.bounds))
 
 
 class CustomBranches:

@@ -30,6 +30,9 @@ class Study(ABC):
     stoppable = True
     """[stop] may end it early"""
 
+    independent = False
+    """its units do not depend on each other, so [stop] can watch any of its measures"""
+
     def __init__(self, config: FrozenConfig) -> None:
         self.config = config
 
@@ -69,8 +72,17 @@ class Study(ABC):
     def stop_target(self) -> "StopTarget":
         """The target of a stop rule. Raises if [stop] cannot be used."""
         kind = self.config.batch.kind
-        message = f"[stop] is for secret_game: a study of kind {kind} has stop rules in its own section."
-        raise UsageError(message, ("stop",))
+        if not self.independent:
+            raise UsageError(
+                f"[stop] needs units that do not depend on each other, and {kind} does not promise this. If it has stop rules, they are "
+                "in its own section.",
+                ("stop",),
+            )
+        from tidepool.engine.studies.watched import watched_measure
+
+        measures = load_kind(kind).results.measures(self.config.as_written())
+        assert self.config.stop is not None
+        return watched_measure(self.config.stop, measures, self.plan().units)
 
     def stop_rule(self) -> "StopRule | None":
         """The rule of [stop]. Raises if it cannot be used."""

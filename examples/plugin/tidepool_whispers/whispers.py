@@ -37,6 +37,8 @@ class WhispersSettings(Section):
 
 
 class Whispers(Study):
+    independent = True  # chains do not hear each other, so [stop] can watch the words that arrive
+
     @property
     def settings(self) -> WhispersSettings:
         return cast(WhispersSettings, self.config.settings)

@@ -168,7 +168,7 @@ def test_how_many_units_are_begun_at_a_time(service: dict[str, Any], size: int, 
 @pytest.mark.parametrize(
     ("kind", "section", "why"),
     [
-        ("evolution", {}, "has stop rules in its own section"),
+        ("evolution", {}, "does not promise this. If it has stop rules"),
         ("simulation", {"context": "A hall"}, "share their entities"),
     ],
 )
