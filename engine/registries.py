@@ -148,7 +148,11 @@ def blame_code(error: BaseException) -> UsageError | None:
             owner = f" of the package {owners[module]}" if module in owners else ""
             found = f"{step.tb_frame.f_code.co_filename}, line {step.tb_lineno}{owner}"
         step = step.tb_next
-    return None if found is None else UsageError(f"The code failed in {found}: {type(error).__name__}: {error}")
+    if found is None:
+        return None
+    words = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
+    hint = " Is `await` missing?" if "coroutine" in words else ""
+    return UsageError(f"The code failed in {found}: {words}{hint}")
 
 
 def load_place(place: str) -> Any:

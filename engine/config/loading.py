@@ -133,13 +133,12 @@ _PYTHON = re.compile(r"(.+\.py)(?::(\w+))?")
 def _config_of_class(path: Path, name: str | None, overrides: Iterable[str]) -> Config:
     """The config of a class in a Python file. Overrides of its own settings need no section."""
     folder, kind_name = path.parent.absolute(), f"{path.name}:{name or _only_study(path)}"
-    kind = load_kind(kind_name)
-    kind.load(folder, {}, chosen=True)
-    section, own = section_of(kind_name), kind.settings_for({}).model_fields
+    load_kind(kind_name).load(folder, {}, chosen=True)
+    section = section_of(kind_name)
     data: dict[str, Any] = {"batch": {"kind": kind_name}, section: {}}
     for override in overrides:
         key = override.partition("=")[0].strip()
-        apply_override(data, f"{section}.{override}" if key in own else override)
+        apply_override(data, override if "." in key else f"{section}.{override}")
     return config_from(with_users_likes(data), source=str(path), folder=folder)
 
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import sha256
 from inspect import getsource
 from itertools import combinations, groupby
@@ -101,7 +102,7 @@ class Said(Generic[A]):
 
     text: str
     speaker: str
-    """the name of the agent; empty if a model was asked that is no agent"""
+    """the name of the agent, or of the setting that names the model"""
     answer: A
 
     def __str__(self) -> str:
@@ -131,6 +132,8 @@ def _messages_to(name: str, transcript: Transcript) -> Iterator[Message]:
     """The transcript as this agent reads it, in turns of user and assistant. The user has the first turn and the last."""
     said: list[tuple[str, str]] = []
     for one in transcript:
+        if not isinstance(one, Said | str):
+            raise UsageError(f"A transcript consists of replies and texts, not of a {type(one).__name__}.")
         speaker = one.speaker if isinstance(one, Said) else ""
         if speaker and speaker == name:
             said.append(("assistant", str(one)))
@@ -147,18 +150,17 @@ def _messages_to(name: str, transcript: Transcript) -> Iterator[Message]:
 class Unit:
     """One unit of the study while it runs: a conversation, a trial, a game."""
 
-    def __init__(
-        self, run: RunUnit, number: int, item: Any, agents: Sequence[Agent], seed: Random, stores: bool
-    ) -> None:
+    def __init__(self, study: "Study", run: RunUnit, number: int, item: Any, seed: int, stores: bool) -> None:
         self.number = number
         """from 1, in the order of the plan"""
         self.item = item
         """its element of `units()`"""
-        self.agents = agents
+        self.agents = agents_of(item)
         """the agents that take part, in the order of the item"""
-        self.random = seed
+        self.random = Random(seed)
         """for random choices: the same after a resume"""
         self.measured: dict[str, float | None] = {}
+        self._study = study
         self._run = run
         self._stores = stores
         self._waves = 0
@@ -222,15 +224,15 @@ class Unit:
         if form:
             messages[-1] = Message("user", f"{messages[-1].text}\n\n{in_words(form)}")
         model = resolve_model(who.model if isinstance(who, Agent) else who)
-        call = Call(how.get("step") or f"{wave}", wave, model, tuple(messages), system, form=form)
+        call = Call(how.get("step") or f"{wave}", wave, model, tuple(messages), system, form=form, turn=wave)
         if agent is None:
-            return call._replace(temperature=0.0, max_tokens=most or call.max_tokens)
+            speaker = self._study.speaker_of(model)
+            return call._replace(temperature=0.0, max_tokens=most or call.max_tokens, speaker=speaker)
         return call._replace(
             system="\n".join(filter(None, (f"You are {agent.name}.", system, agent.instructions))),
             temperature=agent.temperature,
             max_tokens=most or agent.max_tokens,
             speaker=agent.name,
-            turn=wave,
             **reasoning_of(agent),
         )
 
@@ -240,6 +242,7 @@ class Unit:
         """Stores measured values, of an agent or of the unit. None: it could not be measured."""
         participant = of.name if isinstance(of, Agent) else of
         for name, value in values.items():
+            self._study.check_measure(name, participant)
             number = None if value is None else float(value)
             self.measured[f"{name} of {participant}" if participant else name] = number
             if self._stores and not self._run.rehearsed:
@@ -285,6 +288,27 @@ class Study(sections.Study):
     def participants(self) -> dict[str, Any]:
         return {"agents": self.agents}
 
+    def speaker_of(self, model: str) -> str:
+        """The setting that names a model, which is no agent; the model itself if several do. Raises if nothing names it."""
+        names = [name for name in self.settings_type.model_fields if getattr(self, name, None) == model]
+        if not names and model not in {agent.model for agent in self.agents}:
+            raise UsageError(
+                f"play() asks {model}, but no agent or setting names this model. Add a setting to the class, such as "
+                f"`judge: str = {model!r}`, and ask `self.judge`."
+            )
+        return names[0] if len(names) == 1 else model
+
+    def check_measure(self, name: str, participant: str | None) -> None:
+        """Raises if the class does not declare this measure."""
+        declared = {one.name: one.of for one in self.measures}
+        if name not in declared:
+            near = get_close_matches(name, declared, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"play() measures {name!r}, which is not in `measures`.{hint}")
+        if bool(declared[name]) != bool(participant):
+            example = "unit.measure(…, of=agent)" if declared[name] else "unit.measure(…) without `of`"
+            raise UsageError(f"The measure {name!r} needs {example}, since `measures` declares it so.")
+
     def as_config(self) -> Config:
         kind = kind_of_class(type(self))
         study = self.model_copy(update={"kind": kind, "name": self.name or type(self).__name__})
@@ -310,7 +334,7 @@ async def play_unit(
 ) -> Unit:
     """Plays one unit of a run, of a branch (which stores its own measures), or of a rehearsal."""
     _FAN_OUT.set(fan_out)
-    unit = Unit(run, number, item, agents_of(item), Random(seed), stores)
+    unit = Unit(study, run, number, item, seed, stores)
     await study.play(unit)
     return unit
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import iscoroutinefunction
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -55,8 +56,6 @@ def load_class(kind: str, folder: Path) -> type[Study]:
         module.__file__ = str(folder / file)
         try:
             exec(compile(text, module.__file__, "exec"), vars(module))  # exactly the text that was hashed
-        except UsageError:
-            raise
         except Exception as error:
             raise blame_code(error) or UsageError(
                 f"{folder / file} cannot be loaded: {type(error).__name__}: {error}"
@@ -67,6 +66,8 @@ def load_class(kind: str, folder: Path) -> type[Study]:
             raise UsageError(
                 f"{folder / file} has no study {name}. A study is a subclass of tidepool.Study. It has: {known}."
             )
+        if not iscoroutinefunction(found.play):
+            raise UsageError(f"{folder / file}: {name} needs `async def play(self, unit)`.")
         LOADED[key] = found
     NEWEST[kind] = LOADED[key], text
     return LOADED[key]
@@ -212,8 +213,8 @@ class CustomStudy(StudyRun):
 
         try:
             play(story)
-        except UsageError:
-            raise
+        except UsageError as error:
+            raise blame_code(error) or error from error
         except AssertionError:
             raise UsageError("A plan needs units that wait only for unit.ask and tidepool.gather.") from None
         except Exception as error:
@@ -250,9 +251,10 @@ class CustomBranches:
     def steps(self, config: FrozenConfig) -> list[str]:
         study, steps = CustomStudy(config), list[str]()
         number, item = study.items[0]
+        agents = {agent.name for agent in study.config.agents}
 
         def answer(call: Call) -> str:
-            steps.extend([call.step] if call.turn is not None else [])
+            steps.extend([call.step] if call.speaker in agents else [])
             return ""
 
         rehearse(study.story(OneByOne(), number, item, 0), answer, number)

@@ -29,9 +29,19 @@ from tidepool.engine.inference.grouped import numpy, places_in
 from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.reports.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, ends_of, table
+from tidepool.engine.reports.blocks import (
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Headline,
+    KindMethods,
+    Number,
+    ends_of,
+    series_of,
+    table,
+)
 from tidepool.engine.reports.export_request import Exporter, ExportRequest
-from tidepool.engine.reports.figures import forest
 from tidepool.storage.queries.conversations import measured_by_unit
 from tidepool.storage.transfer.tables import PLAIN, ExportContents, ExportTable
 
@@ -193,7 +203,11 @@ def _measure_blocks(measures: Mapping[str, Mapping[str, Any]]) -> Iterator[Block
     words, units, estimate = rows[0]
     yield Headline(words, estimate, f"{units:,} units", next(iter(measures)))
     yield table("measures", ("measure", "units", "mean (95 %)"), rows)
-    yield forest("means", [(name, one.value, one.interval) for name, _, one in rows if one.value is not None])
+    for unit in dict.fromkeys(one.unit for _, _, one in rows):
+        labels, means = zip(*((name, one) for name, _, one in rows if one.unit == unit), strict=True)
+        yield Figure(
+            "means", f"means, in{unit}" if unit else "means", (series_of("mean", means, "primary"),), labels=labels
+        )
 
 
 def difference_of(measure: Outcome, first: BatchValues, second: BatchValues) -> dict[str, Any] | None:

@@ -87,7 +87,8 @@ def talk_lines(
     is_episode = "steps" in transcript.details
     round_text = f", game {transcript.game}, round {transcript.round}" if transcript.game is not None else ""
     title = f"{'episode' if is_episode else 'conversation'} {transcript.sequence_number}{round_text}: "
-    title += f"{' and '.join(transcript.participants)}, {transcript.status}{_simulated(transcript)}"
+    who = " and ".join(transcript.participants)
+    title += f"{who}, " * bool(who) + f"{transcript.status}{_simulated(transcript)}"
     lines = _body(one_line(title), width, [], "strong", 1)
     lines += _episode(transcript, width, words) if is_episode else _messages(transcript, width, words, places)
     if transcript.error:

@@ -93,6 +93,8 @@ async def test_its_results_are_read_without_the_file_and_its_conversations_are_b
     assert read_summary("last", database)["statistics"] == summary["statistics"]
     stored = json.loads(query(database, "SELECT config FROM batch")[0][0])["debate"]
     assert stored["source"] == SOURCE and stored["models"] == {"judge": "simulated:judge"}
+    speakers = query(folder / "study.db", "SELECT speaker, count(*) FROM messages GROUP BY 1 ORDER BY 1")
+    assert [name for name, _ in speakers] == ["Ada", "Bob", "judge"] and speakers[2][1] == 20
 
 
 async def test_a_stop_rule_watches_one_of_its_measures(folder: Path) -> None:
@@ -115,6 +117,11 @@ BROKEN = {
     ),
     "class Debate(": ("class Other(", "has no study Debate"),
     "import tidepool as tp": ("import tidepool as tp\n1 / 0", "line 4: ZeroDivisionError"),
+    "measure(won=": ("measure(wun=", "line 27: play() measures 'wun', which is not in `measures`. Did you mean 'won'?"),
+    ", of=agent)": (")", "The measure 'won' needs unit.measure(…, of=agent)"),
+    "ask(self.judge": ('ask("openai:gpt-4o-mini"', "no agent or setting names this model"),
+    "reply = await": ("reply =", "Is `await` missing?"),
+    '"Bob", "simulated:trusting"': ('"Bob"', "line 12: Agent: model is missing."),
 }
 
 
