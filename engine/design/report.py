@@ -194,12 +194,17 @@ def _notes(effects: Sequence[Shown]) -> Iterator[Words]:
 
 
 def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the tables of cells. Two outcomes with the same n share a table."""
-    outcomes, factors = dict(statistics["outcomes"]), statistics["factors"]
+    """Yields the tables of cells, with outcomes of hypotheses first. Two outcomes with the same n share a table."""
+    stated = {hypothesis["outcome"] for hypothesis in statistics["hypotheses"]}
+    outcomes = dict(sorted(statistics["outcomes"].items(), key=lambda item: item[0] not in stated))
+    factors = statistics["factors"]
+    short = [factor.partition(".")[2] or factor for factor in factors]
+    columns = short if len(set(short)) == len(short) else list(factors)
     while outcomes:
         name = next(iter(outcomes))
-        counts = _counts(outcomes[name])
-        part = {one: outcomes.pop(one) for one in [one for one in outcomes if _counts(outcomes[one]) == counts][:2]}
+        counts, per_talk = _counts(outcomes[name]), outcomes[name]["per_talk"]
+        alike = [one for one, row in outcomes.items() if row["per_talk"] == per_talk and _counts(row) == counts]
+        part = {one: outcomes.pop(one) for one in alike[:2]}
         rows = [
             (
                 *(_short(level, factors) for level in cells[0]["levels"].values()),
@@ -212,17 +217,16 @@ def _cells(statistics: Mapping[str, Any]) -> Iterator[Block]:
             for count, *cells in zip(counts, *(one["cells"] for one in part.values()), strict=True)
         ]
         heads = [f"{name} {one['unit']}".strip() for name, one in part.items()]
-        yield Words(f"{listing(one['words'] for one in part.values())}, by cell", "strong")
-        yield table("", (*factors, "n", *heads), rows, left=len(factors))
+        noun = "conversations" if per_talk else "batches"
+        yield Words(f"{listing(one['words'] for one in part.values())}, by cell (n: {noun})", "strong")
+        yield table("", (*columns, "n", *heads), rows, left=len(factors))
         notes = dict.fromkeys(cell["note"] for one in part.values() for cell in one["cells"] if cell.get("note"))
         yield from (Words(note, "warning") for note in notes)
 
 
 def _counts(outcome: Entry) -> list[str]:
-    key, noun = ("talks", "conversations") if outcome["per_talk"] else ("batches", "batches")
-    return [
-        f"{cell[key]:,} {noun}" + f", {cell['missing']:,} missing" * bool(cell["missing"]) for cell in outcome["cells"]
-    ]
+    key = "talks" if outcome["per_talk"] else "batches"
+    return [f"{cell[key]:,}" + f", {cell['missing']:,} missing" * bool(cell["missing"]) for cell in outcome["cells"]]
 
 
 def _forest(effects: Sequence[Shown]) -> Block:

@@ -28,8 +28,11 @@ def plan_in_short(plan: Mapping[str, Any], power: Iterable[tuple[str, str]], wid
     if others := len(plan["transport"]["words"]) - 1:
         rows["transport"] = f"{plan['transport']['words'][0]} … and {others:,} more (--full)"
     names = ("cells", "requests", "tokens", "cost", "budget", "transport", "time")
-    short = [(name, rows[name]) for name in names if name in rows]
-    short += [row for row in power if row[0]][: MOST_ROWS - len(short)]
+    precision = [row for row in power if row[0]]
+    for left_out in ("transport", "tokens"):
+        if len(precision) + sum(name in rows for name in names) > MOST_ROWS:
+            rows.pop(left_out, None)
+    short = [*((name, rows[name]) for name in names if name in rows), *precision][:MOST_ROWS]
     return table("", ("", ""), [(name, one_line(words, width - NAME_WIDTH)) for name, words in short], left=2)
 
 
