@@ -13,6 +13,7 @@ from typing import Any
 
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.inference.contrasts import FEWEST_TESTED
 from tidepool.engine.inference.grouped import Array, numbered, numpy
 from tidepool.engine.inference.intervals import Interval, Rate, in_percent
 from tidepool.engine.studies.secret_game.contrasts import comparisons, ranking
@@ -119,6 +120,8 @@ def _side_row(
     row: dict[str, Any] = {"interactions": int(interactions)}
     for name, count, rate in zip(SIDE_SHARES, counts, rates, strict=True):
         row |= {name: int(count), **_share(name, rate)}
+        if not scored and interactions < FEWEST_TESTED:  # the interval of nine covered 91.7 %
+            row[f"{name}_ci95"] = None
     means = {"score_mean": mean and mean.mean, "score_mean_ci95": mean and mean.interval()} if scored else {}
     return row | {"score": float(score)} | means
 

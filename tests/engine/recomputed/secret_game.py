@@ -11,6 +11,7 @@ from typing import Any
 import pandas
 
 from tests.engine.recomputed.estimators import (
+    FEWEST,
     UNIT,
     Contrast,
     Interval,
@@ -90,6 +91,8 @@ class Game:
         for name, column in SHARES.items():
             found = self.rate(rows, column, 0.0 if column == "optimal" else self.alike)
             row |= {name: int(rows[column].sum()), **percentage(name, found)}
+            if not scored and len(rows) < FEWEST["pairs"]:
+                row[f"{name}_ci95"] = None
         if scored:
             mean = self.rate(rows, "score", self.alike, POINTS)
             row |= {"score_mean": mean and mean.mean, "score_mean_ci95": mean and mean.interval()}
