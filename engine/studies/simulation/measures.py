@@ -22,8 +22,8 @@ from tidepool.storage.queries.units import SpokenPage
 
 RATING = "rating"
 MEASURES = ("words", RATING)
-ENTITIES_FOR_AN_INTERVAL = 3
-"""an interval over two entities covers almost everything"""
+FEWEST_FOR_AN_INTERVAL = 3
+"""entities, or combinations of one entity: two differ too much or, by chance, not at all"""
 FEW_NUMBERS = 5
 """up to this many different numbers form their own groups; more are divided into three"""
 MOST_GROUPS = 12
@@ -140,7 +140,8 @@ class SpeechTally:
             own = slice(edges[place], edges[place + 1])
             parts = list(zip(sums[own].tolist(), times[own].tolist(), strict=True))
             if parts:
-                found[name] = _mean(parts, parts, measure, scale)
+                mean = _mean(parts, parts, measure, scale)
+                found[name] = mean if len(parts) >= FEWEST_FOR_AN_INTERVAL else {**mean, "ci95": None}
         return found
 
     def group_means(self, measure: str, groups: Sequence[Collection[str]], scale: Interval) -> list[Mean | None]:
@@ -165,7 +166,7 @@ class SpeechTally:
             totals = [(total, round(times)) for total, times, _, _ in own if times]
             parts = [(total, round(times)) for _, times_own, total, times in own if times_own]
             mean = _mean(totals, parts, measure, scale) if totals else None
-            few = len(totals) < ENTITIES_FOR_AN_INTERVAL
+            few = len(totals) < FEWEST_FOR_AN_INTERVAL
             means.append({**mean, "ci95": None} if mean and few else mean)
         return means
 
