@@ -129,9 +129,10 @@ class ProgressTally:
         return f"{self.calls:,} of {'' if self.exact else 'about '}{self.calls_expected:,} requests"
 
     def seconds_left(self) -> float | None:
-        """Estimates the time left from the rate of new calls, since replayed calls are faster."""
+        """Estimates the time left from the rate of new calls, since replayed calls are faster. The first calls say too little."""
         new = self.calls_done - self.replayed
-        return self.seconds / new * self.calls_left if new > 0 and self.calls_left else None
+        enough = new > 0 and new >= min(100, self.calls_expected / 50)
+        return self.seconds / new * self.calls_left if enough and self.calls_left else None
 
     def time_left_text(self) -> str:
         left = self.seconds_left()
@@ -172,11 +173,11 @@ def progress_on(stream: TextIO, *, quiet: bool = False) -> Listener:
                 return
         if time.monotonic() - shown_at >= (BAR_SECONDS if terminal else LINE_SECONDS):
             shown_at = time.monotonic()
-            text = " · ".join(filter(None, (tally.figures(), tally.time_left_text())))
+            parts = list(filter(None, (tally.figures(), tally.time_left_text())))
             if not terminal:
-                write(text)
+                write(" · ".join(parts))
             elif tally.batch_id:
-                text = f"{tally.bar()} {text}"
+                text = f"{tally.bar()} {' · '.join(reversed(parts))}"  # the end may be cut
                 write(words.fitted(text, words.console(stream).width - 1), end="")
 
     return listen
