@@ -215,7 +215,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", contents(ROOT / "docs" / "python.md", "python"), ids=range(5))
+@pytest.mark.parametrize("program", contents(ROOT / "docs" / "python.md", "python"), ids=range(6))
 def test_the_programs_of_the_tour_of_python_run_and_print_what_they_say(program: str, tmp_path: Path) -> None:
     printed = run_from(tmp_path, program)
     for promised in re.findall(r"print\(.*\)  # (.*)$", program, flags=re.M):
@@ -224,7 +224,7 @@ def test_the_programs_of_the_tour_of_python_run_and_print_what_they_say(program:
 
 def run_from(folder: Path, program: str) -> str:
     """What it prints, run in the repository with its study file elsewhere."""
-    program = program.replace('"study.db"', repr(str(folder / "study.db")))
+    program = re.sub(r'"(study\.db|report\.html|published)"', lambda name: repr(str(folder / name[1])), program)
     done = warm.run_program(program, ROOT, os.environ, seconds=60)
     assert done.returncode == 0, done.stderr
     return done.stdout

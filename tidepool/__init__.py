@@ -51,10 +51,11 @@ if TYPE_CHECKING:
         UnitEnded,
         UnitsExpected,
     )
-    from tidepool.engine.results.batch_summary import RowTable, Summary
+    from tidepool.engine.results.batch_summary import RowTable, Summary, batches
     from tidepool.engine.results.summary import read_summary
     from tidepool.engine.run import resume_batch, resume_study, run_batch, run_study
     from tidepool.engine.runtime.session import RunControl
+    from tidepool.engine.scripting import branch, compare, export, plan, publish, run
     from tidepool.engine.studies.custom import Said, Study, Unit, Units, gather, mean, round_robin, share
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.mutation.config import Mutation
@@ -108,14 +109,21 @@ __all__ = [
     "Units",
     "UnitsExpected",
     "UsageError",
+    "batches",
+    "branch",
+    "compare",
+    "export",
     "gather",
     "load_config",
     "mean",
+    "plan",
+    "publish",
     "read_study",
     "read_summary",
     "resume_batch",
     "resume_study",
     "round_robin",
+    "run",
     "run_batch",
     "run_study",
     "share",
@@ -133,7 +141,8 @@ _HOMES = {
     "tidepool.engine.events": "BatchEnded BatchStarted CallAnswered CallLost CallRetried Event Logged "
     "ProviderBatchChanged UnitEnded UnitsExpected",
     "tidepool.engine.config.entities": "Entity",
-    "tidepool.engine.results.batch_summary": "RowTable Summary",
+    "tidepool.engine.results.batch_summary": "RowTable Summary batches",
+    "tidepool.engine.scripting": "branch compare export plan publish run",
     "tidepool.engine.results.summary": "read_summary",
     "tidepool.engine.run": "resume_batch resume_study run_batch run_study",
     "tidepool.engine.studies.evolution.config": "Evolution",
