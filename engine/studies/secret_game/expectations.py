@@ -32,7 +32,7 @@ from tidepool.storage.queries.conversations import outcomes_between
 
 
 def planned(config: FrozenConfig) -> PlannedBatch:
-    schedule, settings, linked = schedule_of(config), settings_of(config), Cast.of(config).linked
+    schedule, settings, linked = schedule_of(config), settings_of(config), Cast(config).linked
     games = -(-schedule.total_rounds // schedule.rounds) if schedule.rounds else schedule.games
     games = max(1, min(games, schedule.total_rounds))
     scenarios = min(len(settings.scenarios), schedule.total_rounds)
@@ -122,7 +122,7 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
     agents = _agents(settings, schedule.agents)
     bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
     refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)
-    scenarios, linked = len(settings_of(config).scenarios), Cast.of(config).linked
+    scenarios, linked = len(settings_of(config).scenarios), Cast(config).linked
     if 1 < scenarios < schedule.total:
         raise UsageError(
             "[stop] cannot be used with repeated scenarios: more conversations over the same scenarios add little about scenarios "

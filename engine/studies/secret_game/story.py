@@ -24,7 +24,7 @@ from tidepool.engine.runtime.context import Latch
 from tidepool.engine.runtime.services import units_at_a_time
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import FanOut, OriginTalk, Story
-from tidepool.engine.studies.conversation import ask_judge, play_all
+from tidepool.engine.studies.conversation import ask_judge
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
     Role,
@@ -187,16 +187,12 @@ class Game:
 VERDICT_TOKENS = 200
 
 
-async def play(run: BatchRun) -> None:
-    await play_all(run, GameConversations(run))
-
-
 class GameConversations:
     """The conversations of a batch, each as a unit."""
 
     def __init__(self, run: BatchRun) -> None:
         self._run = run
-        self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
+        self._cast, self._schedule = Cast(run.config), schedule_of(run.config)
         self.total = self._schedule.total
         size = units_at_a_time(run.config, self._cast.model_names, self.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
@@ -364,7 +360,7 @@ class Conversation:
         def put(verdict: bool | None) -> None:
             unit.ledger.put_verdict(unit.number, side, verdict, step)
 
-        await ask_judge(unit, step, call, lambda reply: read_verdict(reply.text), put)
+        await ask_judge(unit, call, lambda reply: read_verdict(reply.text), put)
 
 
 def steps(config: FrozenConfig) -> list[str]:
@@ -378,7 +374,7 @@ def turn_of(step: str) -> int:
 def earlier(
     connection: sqlite3.Connection, batch_number: int, config: FrozenConfig, talks: Sequence[TalkRow]
 ) -> list[dict[str, Any]]:
-    if not Cast.of(config).linked:
+    if not Cast(config).linked:
         return []
     before: dict[int, int] = {}
     for talk in talks:
@@ -431,5 +427,5 @@ class _Stage:
 
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _Stage:
-    cast = Cast.of(config)
+    cast = Cast(config)
     return _Stage(cast, _games_before(cast, earlier), fan_out)

@@ -65,7 +65,7 @@ class SecretGame(Study):
         return config
 
     def plan(self) -> Plan:
-        cast, schedule = Cast.of(self.config), schedule_of(self.config)
+        cast, schedule = Cast(self.config), schedule_of(self.config)
         tally = tally_of(schedule)
         succession = succession_of(cast, schedule, units_at_a_time(self.config, cast.model_names, schedule.total))
         expected = [
@@ -78,7 +78,9 @@ class SecretGame(Study):
         return Plan(schedule.total, tuple(expected), notes, warnings_about(self.config), at_most=at_most)
 
     async def play(self, run: BatchRun) -> None:
-        await story.play(run)
+        conversations = story.GameConversations(run)
+        run.expect_units(conversations.total)
+        await run.units(conversations.plans())
 
     def shape(self) -> list[str]:
         """The number of possible pairs."""
@@ -163,7 +165,7 @@ class _RehearsedGame(Game):
 
 def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[PlannedCalls]:
     """The part that waits for no other conversation, and the part that runs round by round."""
-    free = round(planned.calls * succession.share_free)
+    free = round(planned.calls * (succession.free / (succession.free + succession.linked)))
     for calls, rounds in ((free, succession.groups), (planned.calls - free, succession.rounds)):
         if calls:
             yield replace(planned, calls=calls, rounds=rounds)

@@ -71,13 +71,10 @@ class Stage:
         for number, talk in self.conversations(self.total):
             yield UnitPlan(number, talk.play, talk.names, interaction_type=kind, details=talk.details)
 
-    def _from_details(self, details: Mapping[str, Any]) -> "EntityConversation":
-        members = tuple(self._members[entity_id] for entity_id in details["entity_ids"])
-        return EntityConversation(self, members, int(details.get("replicate", 0)))
-
     def story(self, talk: OriginTalk) -> Story:
         try:
-            return self._from_details(talk.details).play
+            members = tuple(self._members[entity_id] for entity_id in talk.details["entity_ids"])
+            return EntityConversation(self, members, int(talk.details.get("replicate", 0))).play
         except (KeyError, TypeError):
             raise FileError(
                 f"The participants of conversation {talk.number} cannot be read: the file was changed."
@@ -188,7 +185,6 @@ class EntityConversation:
 
         return await ask_judge(
             unit,
-            f"judge.{place}",
             lambda: self._question(judge, place, talk),
             read,
             lambda rating: unit.ledger.put_judgement(unit.number, place=place, entity=name, rating=rating),

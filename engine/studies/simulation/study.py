@@ -13,7 +13,7 @@ from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, Sizing, UsualTokens, merged, reasoning_notes
 from tidepool.engine.runtime.services import groups_of, units_at_a_time
 from tidepool.engine.studies.branches import BranchKind
-from tidepool.engine.studies.conversation import OneByOne, Rehearsal, play_all, rehearsed_number
+from tidepool.engine.studies.conversation import OneByOne, Rehearsal, rehearsed_number
 from tidepool.engine.studies.simulation import casting, story
 from tidepool.engine.studies.simulation.casting import settings_of
 from tidepool.engine.studies.simulation.story import EntityConversation, Stage
@@ -48,7 +48,9 @@ class Simulation(Study):
         return Plan(stage.total, tuple(replace(one, rounds=groups) for one in expected), notes, at_most=at_most)
 
     async def play(self, run: BatchRun) -> None:
-        await play_all(run, Stage(run.config, run))
+        stage = Stage(run.config, run)
+        run.expect_units(stage.total)
+        await run.units(stage.plans())
 
     def shape(self) -> list[str]:
         """The number of possible combinations, and of those that run."""
