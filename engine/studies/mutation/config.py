@@ -125,11 +125,6 @@ class MutationSettings(Section):
         if provider in KNOWN_ENDPOINTS and KNOWN_ENDPOINTS[provider].like == "anthropic":
             raise WrongValue(f"{provider} has no embeddings. Set encoder to {HASHING}, ollama:… or openai:…", "encoder")
 
-    @property
-    def has_file_contents(self) -> bool:
-        """Whether the contents of its files are in the config itself."""
-        return bool(self.query_list) and (not self.policy or bool(self.policy_content))
-
     def stated_baselines(self) -> list[str]:
         """Learners that run besides the chosen one; empty if a policy is only evaluated."""
         if self.policy or self.policy_content:

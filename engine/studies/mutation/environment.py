@@ -130,11 +130,6 @@ def endless(queries: Sequence[Query], seed: int) -> Schedule:
     return lambda environment, episode: stream(seed, "query", environment, episode).choice(queries)
 
 
-def once_each(queries: Sequence[Query]) -> Schedule:
-    """For evaluation: environment i plays query i (modulo their number) for one episode."""
-    return lambda environment, episode: queries[environment % len(queries)] if episode == 0 else None
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One environment's step, used for learning, counts and transcripts."""

@@ -101,6 +101,7 @@ def rewrite_step(index: int) -> str:
 def _details(episode: OpenEpisode, phase: str) -> dict[str, Any]:
     last = episode.steps[-1]
     rewards = [step.reward for step in episode.steps if step.reward is not None]
+    ended = "success" if last.terminated else "length" if last.truncated else "budget"
     return {
         "phase": phase,
         "player": episode.player,
@@ -111,14 +112,8 @@ def _details(episode: OpenEpisode, phase: str) -> dict[str, Any]:
             {"operator": step.operator, "reward": step.reward, "fell_back": step.fell_back} for step in episode.steps
         ],
         "mean_reward": sum(rewards) / len(rewards) if rewards else None,
-        "ended": _ending(last),
+        "ended": "lost" if last.masked else ended,
     }
-
-
-def _ending(last: Step) -> str:
-    if last.masked:
-        return "lost"
-    return "success" if last.terminated else "length" if last.truncated else "budget"
 
 
 EMBED = "embed"

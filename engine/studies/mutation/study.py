@@ -209,7 +209,7 @@ class Story:
 
 def _figures(record: TrainingRecord) -> dict[str, object]:
     operators = {
-        name: {"uses": use.uses, "mean_reward": use.mean_reward if use.uses else None}
+        name: {"uses": use.uses, "mean_reward": use.total_reward / use.uses if use.uses else None}
         for name, use in record.operators.items()
     }
     return {"operators": operators, "losses": asdict(record.losses)}

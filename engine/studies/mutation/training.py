@@ -53,10 +53,6 @@ class OperatorUse:
     uses: int = 0
     total_reward: float = 0.0
 
-    @property
-    def mean_reward(self) -> float:
-        return self.total_reward / self.uses if self.uses else 0.0
-
 
 @dataclass(slots=True)
 class Losses:
