@@ -72,7 +72,7 @@ def analyse_sides(
     compared = comparisons(clustering, [name for _, name in sorted(scored)], bounds)
     statistics = {
         "agents": dict(sorted(agents.items())),
-        "overall": shares.overall(),
+        "overall": shares.of_talks(numpy.zeros(len(sides), dtype=int), 1)[0],
         "pairs": _pairs(shares, missing),
         "missing": _missing(sides, missing),
         "uncertain": _uncertain(sides),
@@ -145,7 +145,7 @@ class _Shares:
         """By the name of a group."""
         size, sides = len(names), self.sides
         grouped = self.by.grouped(groups, size)
-        columns = (sides.revealed, sides.obtained, sides.only_obtained)
+        columns = (sides.revealed, sides.obtained, sides.obtained & ~sides.revealed)
         rates = [self.by.rates(grouped, one, likeness=self._likeness) for one in columns[:2]]
         rates.append(self.by.rates(grouped, columns[2]))
         counts = [numpy.bincount(groups, column, minlength=size) for column in columns]
@@ -186,15 +186,12 @@ class _Shares:
             for row in zip(interactions, zip(*counts, strict=True), zip(*rates, strict=True), strict=True)
         ]
 
-    def overall(self) -> dict[str, Any]:
-        return self.of_talks(numpy.zeros(len(self.sides), dtype=int), 1)[0]
-
 
 def _pairs(shares: _Shares, missing: Mapping[Pair, int]) -> dict[str, dict[str, Any]]:
     sides, names = shares.sides, shares.sides.names
     present, codes = numbered(sides.pair)
     talks = shares.of_talks(codes, len(present))
-    ways, direction = numbered(sides.direction)
+    ways, direction = numbered(sides.agent * len(names) + sides.opponent)
     by_way = shares.of_sides(direction, ways.tolist(), scored=False)
     by_pair: dict[Pair, dict[str, Any]] = {}
     for code, row in zip(present.tolist(), talks, strict=True):

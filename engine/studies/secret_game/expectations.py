@@ -15,6 +15,7 @@ from itertools import chain, combinations, islice, pairwise
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import FEWEST_TESTED
+from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
 from tidepool.engine.runtime.stop_rules import (
@@ -49,10 +50,10 @@ def planned(config: FrozenConfig) -> PlannedBatch:
 
 
 def _numbers(schedule: Schedule) -> dict[str, PlannedValues]:
-    tally, size = tally_of(schedule), len(schedule.agents)
+    (opened, answered), size = tally_of(schedule), len(schedule.agents)
     of_all = dict.fromkeys(MEASURES, PlannedValues(schedule.total, 2))
     for name in schedule.agents:
-        sides = tally.opened[name] + tally.answered[name]
+        sides = opened[name] + answered[name]
         alone = schedule.total / size**2 if schedule.pairing == "ordered" else 0.0
         own = PlannedValues(sides - alone, sides / max(1.0, sides - alone))
         of_all |= {f"{measure} of {name}": own for measure in MEASURES}
@@ -232,9 +233,11 @@ class WatchedGame:
         clustering = Clustering(sides, linked=self.linked)
         if not len(sides) or (self.linked and clustering.games < FEWEST_TESTED):
             return None
-        rate = clustering.overall_rate()
+        likeness = clustering.likeness(sides.revealed)
         if self._agents:
-            grouped = clustering.grouped(sides.agent, len(sides.names))
-            values, likeness = getattr(sides, self._outcome), clustering.likeness(sides.revealed)
+            grouped, values = clustering.grouped(sides.agent, len(sides.names)), getattr(sides, self._outcome)
             rate = clustering.rates(grouped, values, likeness=likeness)[sides.names.index(self._agents[0])]
+        else:
+            grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1)
+            (rate,) = clustering.rates(grouped, sides.revealed, likeness=likeness)
         return ReportEstimate(rate.mean, rate.interval()) if rate else None

@@ -14,7 +14,7 @@ Planning a million conversations must not take longer than planning a hundred. S
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
@@ -213,19 +213,16 @@ COUNTED = 10_000
 """how many conversations are counted one by one"""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleTally:
-    opened: Mapping[str, int]
-    answered: Mapping[str, int]
+Tally = tuple[dict[str, int], dict[str, int]]
+"""by agent: how often it opens, and how often it answers"""
 
 
-def tally_of(schedule: Schedule) -> ScheduleTally:
-    """How often each agent opens and answers: counted, or extrapolated from the first conversations."""
+def tally_of(schedule: Schedule) -> Tally:
+    """Counted, or extrapolated from the first conversations."""
     opened, answered = Counter[str](), Counter[str]()
     for meeting in islice(schedule.meetings(), COUNTED):
         opened[meeting.opener] += 1
         answered[meeting.partner] += 1
     scale = max(1.0, schedule.total / COUNTED)
-    return ScheduleTally(
-        *({name: round(scale * sides[name]) for name in schedule.agents} for sides in (opened, answered))
-    )
+    first, second = ({name: round(scale * sides[name]) for name in schedule.agents} for sides in (opened, answered))
+    return first, second

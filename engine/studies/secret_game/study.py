@@ -27,7 +27,7 @@ from tidepool.engine.studies.conversation import OneByOne, Rehearsal, rehearsed_
 from tidepool.engine.studies.secret_game import story
 from tidepool.engine.studies.secret_game.casting import Cast, Succession, schedule_of, settings_of, succession_of
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
-from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, ScheduleTally, tally_of
+from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, Tally, tally_of
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.secrets import refuse_what_cannot_be_measured, warnings_about
 from tidepool.engine.studies.secret_game.story import Conversation, Game, Knowledge
@@ -111,9 +111,9 @@ def _check_target(target: str, secrets: list[str]) -> None:
 MESSAGE, VERDICT = UsualTokens(60, 23), UsualTokens(30, 12)
 
 
-def _rehearse(cast: Cast, schedule: Schedule, tally: ScheduleTally, sizing: Sizing) -> Iterator[PlannedCalls]:
+def _rehearse(cast: Cast, schedule: Schedule, tally: Tally, sizing: Sizing) -> Iterator[PlannedCalls]:
     def speeches(wave: int, speaker: str) -> int:
-        return (tally.opened if wave % 2 else tally.answered)[speaker]
+        return tally[(wave + 1) % 2][speaker]
 
     rehearsal = Rehearsal(sizing, lambda call: VERDICT if call.form else MESSAGE, speeches)
     game = _RehearsedGame(cast, sizing)
