@@ -73,18 +73,13 @@ def _calls(stage: BranchStage, talk: OriginTalk, origin: Origin, sizing: Sizing,
 def _notes(origin: Origin) -> list[str]:
     notes = [f"Messages before {origin.at} are copied from the batch at no cost."]
     if origin.say is not None and len(origin.conversations) < FEW_TALKS:
-        notes.append(advice(origin))
-    return notes
-
-
-def advice(origin: Origin) -> str:
-    """The conversation is the unit: more redraws of few conversations show little about others."""
-    if len(origin.conversations) == 1:
-        return (
+        notes.append(
             "One conversation says nothing about others. To generalise, branch many conversations, with "
             f"{MANY_REDRAWS} redraws of each."
+            if len(origin.conversations) == 1
+            else f"The conversation is the unit: many conversations with {MANY_REDRAWS} redraws each are more informative than few with many."
         )
-    return f"The conversation is the unit: many conversations with {MANY_REDRAWS} redraws each are more informative than few with many."
+    return notes
 
 
 # -- story -------------------------------------------------------------------------------------------------------------
