@@ -120,7 +120,7 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
     outcomes = [table.outcome for table in tables.values()]
     stated, trouble = _stated(design, outcomes)
     named = {outcome.outcome.name for outcome in stated}
-    shown = [outcome for outcome in outcomes if outcome.name in named or _shown(outcome, factors)]
+    shown = [outcome for outcome in outcomes if outcome.name in named or is_shown(outcome, factors)]
     return {
         "mode": factors.mode,
         "factors": {factor.name: list(factor.levels) for factor in factors.factors},
@@ -142,7 +142,8 @@ def _stated(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> tuple[lis
         return [], str(error)
 
 
-def _shown(outcome: Outcome, factors: Factors) -> bool:
+def is_shown(outcome: Outcome, factors: Factors) -> bool:
+    """Whether a report shows an outcome that no hypothesis names."""
     keys = [f"{key}." for factor in factors.factors for key in factor.keys]
     return not outcome.asked_only and (not outcome.about or any(key.startswith(f"{outcome.about}.") for key in keys))
 
@@ -257,7 +258,7 @@ def read_study(reference: str = "last", database: str | Path = "tidepool.db") ->
     return summarise_study(Path(database), reference)
 
 
-def summarise_study(path: Path, reference: str, *, with_statistics: bool = True) -> StudySummary:
+def summarise_study(path: Path, reference: str) -> StudySummary:
     with reading(path) as connection:
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
@@ -299,9 +300,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
                 }
                 for cell, row in zip(cells, counts, strict=True)
             ],
-            "statistics": study_statistics(connection, {"id": study.id, "design": json.dumps(study.design)})
-            if with_statistics
-            else {},
+            "statistics": study_statistics(connection, {"id": study.id, "design": json.dumps(study.design)}),
         }
 
 

@@ -25,10 +25,6 @@ _MEANINGS = {phrase[:9]: (phrase, step / 2 - 1.0) for step, phrases in enumerate
 """by their first nine characters, which are all different"""
 
 
-def step_of(stance: float) -> int:
-    return sum(stance >= edge for edge in _EDGES)
-
-
 def stance_in(text: str) -> float | None:
     """The mean of all stances in a text; without such a phrase, the balance of its words for and against."""
     total, count = 0.0, 0
@@ -176,7 +172,7 @@ def _line(role: PersonaRole, name: str, last_text: str, resumed: bool, seed: int
     swing = (dice & 0xFFFF) / 0xFFFF - 0.5
     influence = character.pliancy * (stance_in(last_text) or 0.0) if last_text else 0.0
     stance = max(-1.0, min(1.0, character.lean + 0.5 * swing + influence))
-    step = step_of(stance)
+    step = sum(stance >= edge for edge in _EDGES)
     dice >>= 16
     topic = topics[dice % len(topics)]
     sentences = [

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, mix, texts
-from tidepool.engine.simulated.landscape import SILENT_WITH_FORMAT, chance, habit, in_pairs, is_flat, read_prompt
+from tidepool.engine.simulated.landscape import SILENT_WITH_FORMAT, chance, habit, is_flat, read_prompt
 from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
 from tidepool.engine.studies.evolution.tasks.task import FORM
 
@@ -124,7 +124,7 @@ def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     if draw < right + silent:
         return SimulatedReply(_PHRASES["silence"][dice % 3], "silent")
     if (spoilt := habit(model_name, system, known.kind)) and draw < right / (1 - spoilt) + silent:
-        pairs = f"{in_pairs(known.worked.answer)} pairs"
+        pairs = f"{int(known.worked.answer) / 2:g} pairs"
         return SimulatedReply(_reply(model_name, system, known, pairs, dice, form), "pairs")
     return SimulatedReply(_reply(model_name, system, known, _mistake(known, dice >> 8), dice, form), "wrong")
 
