@@ -30,7 +30,6 @@ from tidepool.engine.reports.blocks import (
     Block,
     Cell,
     Estimate,
-    Figure,
     KindMethods,
     PValue,
     Words,
@@ -67,15 +66,37 @@ class BranchResults(Results):
         self.contents = replace(own, tables=(*own.tables, lambda _, batch: redraws(batch["number"], origin)))
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        own = self._kind.results
+        own, origin = self._kind.results, self._origin
         measures = own.branch_measures(config.sections)
-        return statistics(connection, batch, measures, self._origin, sampled=own.shares_participants)
+        values, shared = _by_measure(connection, batch, measures, origin, sampled=own.shares_participants)
+        rows = talk_rows(connection, batch["number"])
+        completed = sum(row.status == UnitStatus.COMPLETED and origin.redraw(row.number) is not None for row in rows)
+        outcomes = [outcome(measure, values[measure.name], origin, shared) for measure in measures]
+        for entry, p_value in zip(outcomes, corrected([entry.get("p_value") for entry in outcomes]), strict=True):
+            entry["p_value_holm"] = p_value
+        return {
+            "branch": {
+                "batch_id": origin.batch_id,
+                "at": origin.at,
+                "say": origin.say,
+                "times": origin.times,
+                "conversations": len(origin.conversations),
+                "redraws": {"planned": origin.units, "completed": completed},
+                "outcomes": outcomes,
+            }
+        }
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         return blocks(statistics)
 
     def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        return figures(statistics)
+        """Returns the cells by which branches are compared."""
+        cells: dict[str, Cell] = {}
+        for entry in statistics["branch"]["outcomes"]:
+            if "difference" in entry:
+                cells[f"{entry['words']}, difference"] = _estimate(entry, "difference", signed=True)
+            cells[f"{entry['words']}, resampled"] = _estimate(entry, "control")
+        return cells
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
@@ -103,28 +124,6 @@ def results_shown(summary: Mapping[str, Any]) -> Results:
     return results_of(batch) if summary["kind"] in KINDS else Results()
 
 
-def statistics(
-    connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin, *, sampled: bool = False
-) -> dict[str, Any]:
-    """Returns the statistics of a branch. `sampled`: conversations that share a participant are not independent."""
-    number = batch["number"]
-    values, shared = _by_measure(connection, batch, measures, origin, sampled=sampled)
-    outcomes = [outcome(measure, values[measure.name], origin, shared) for measure in measures]
-    for entry, p_value in zip(outcomes, corrected([entry.get("p_value") for entry in outcomes]), strict=True):
-        entry["p_value_holm"] = p_value
-    return {
-        "branch": {
-            "batch_id": origin.batch_id,
-            "at": origin.at,
-            "say": origin.say,
-            "times": origin.times,
-            "conversations": len(origin.conversations),
-            "redraws": {"planned": origin.units, "completed": _completed(connection, number, origin)},
-            "outcomes": outcomes,
-        }
-    }
-
-
 class Shared(NamedTuple):
     """Games, scenarios and participants that conversations share."""
 
@@ -142,7 +141,7 @@ def _by_measure(
     connection: sqlite3.Connection, batch: Batch, measures: Sequence[Outcome], origin: Origin, *, sampled: bool
 ) -> tuple[Mapping[str, Values], Shared]:
     """Returns the rows of the view `measures` by measure, conversation and arm. Ignores values off the scale, which only a
-    changed file can have."""
+    changed file can have. `sampled`: conversations that share a participant are not independent."""
     values: dict[str, Any] = {measure.name: defaultdict(lambda: defaultdict(list)) for measure in measures}
     bounds = {measure.name: measure.bounds for measure in measures}
     talks: dict[int, Talk] = {}
@@ -160,11 +159,6 @@ def _by_measure(
         if bounds[measure][0] <= known <= bounds[measure][1]:
             values[measure][redraw.conversation][redraw.arm].append(known)
     return values, Shared(talks, sampled)
-
-
-def _completed(connection: sqlite3.Connection, number: int, origin: Origin) -> int:
-    rows = talk_rows(connection, number)
-    return sum(row.status == UnitStatus.COMPLETED and origin.redraw(row.number) is not None for row in rows)
 
 
 def outcome(measure: Outcome, values: Values, origin: Origin, shared: Shared) -> dict[str, Any]:
@@ -273,15 +267,10 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
     title = "in this conversation" if of_one else "over conversations"
     yield table(f"{'exploratory effect' if altered else 'replays'}, {title}", columns, rows)
     if altered:
-        yield _figure(branch, title)
-
-
-def _figure(branch: Mapping[str, Any], title: str) -> Figure:
-    outcomes = branch["outcomes"]
-    rows = [(entry["words"], entry["difference"], ends_of(entry["difference_ci95"])) for entry in outcomes]
-    units = ("percentage points" if entry["unit"] == "%" else "points of the scale" for entry in outcomes)
-    xlabel = " or ".join(dict.fromkeys(units))
-    return forest(f"reworded − resampled, {title}", rows, xlabel, caption="")
+        outcomes = branch["outcomes"]
+        shown = [(entry["words"], entry["difference"], ends_of(entry["difference_ci95"])) for entry in outcomes]
+        units = ("percentage points" if entry["unit"] == "%" else "points of the scale" for entry in outcomes)
+        yield forest(f"reworded − resampled, {title}", shown, " or ".join(dict.fromkeys(units)), caption="")
 
 
 def _estimate(entry: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
@@ -324,16 +313,6 @@ def _left_out(branch: Mapping[str, Any]) -> Iterator[str]:
         if entry["left_out"]:
             count = number(entry["left_out"], 0)
             yield f"{entry['words']}: {count} conversation{' is' if entry['left_out'] == 1 else 's are'} left out, because the outcome was decided earlier or an arm has no value."
-
-
-def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    """Returns the cells by which branches are compared."""
-    cells: dict[str, Cell] = {}
-    for entry in statistics["branch"]["outcomes"]:
-        if "difference" in entry:
-            cells[f"{entry['words']}, difference"] = _estimate(entry, "difference", signed=True)
-        cells[f"{entry['words']}, resampled"] = _estimate(entry, "control")
-    return cells
 
 
 # -- methods -----------------------------------------------------------------------------------------------------------

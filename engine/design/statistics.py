@@ -115,17 +115,22 @@ def read_cells(connection: sqlite3.Connection, rows: Rows) -> tuple[list[Outcome
 
 
 def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTable]) -> dict[str, Any]:
-    """The statistics from tables of outcomes, whatever their source."""
+    """The statistics from tables of outcomes, whatever their source. Holm's correction is over the exploratory effects on all
+    outcomes."""
     factors = Factors.of(design)
     outcomes = [table.outcome for table in tables.values()]
     stated, trouble = _stated(design, outcomes)
     named = {outcome.outcome.name for outcome in stated}
-    shown = [outcome for outcome in outcomes if outcome.name in named or _shown(outcome, factors)]
+    shown = [outcome for outcome in outcomes if outcome.name in named or is_shown(outcome, factors)]
+    found = {one.name: _outcome(factors, tables[one.name], stated) for one in shown}
+    effects = [entry for one in found.values() for entry in one["effects"]]
+    for entry, p_value in zip(effects, corrected([entry["p_value"] for entry in effects]), strict=True):
+        entry["p_value_holm"] = p_value
     return {
         "mode": factors.mode,
         "factors": {factor.name: list(factor.levels) for factor in factors.factors},
         "replicates": design.get("replicates"),
-        "outcomes": _corrected({one.name: _outcome(factors, tables[one.name], stated) for one in shown}),
+        "outcomes": found,
         "hypotheses": tested(factors, tables, stated),
         "hypotheses_trouble": trouble,
         "frozen_at": design.get("frozen_at"),
@@ -142,7 +147,8 @@ def _stated(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> tuple[lis
         return [], str(error)
 
 
-def _shown(outcome: Outcome, factors: Factors) -> bool:
+def is_shown(outcome: Outcome, factors: Factors) -> bool:
+    """Whether a report shows an outcome that no hypothesis names."""
     keys = [f"{key}." for factor in factors.factors for key in factor.keys]
     return not outcome.asked_only and (not outcome.about or any(key.startswith(f"{outcome.about}.") for key in keys))
 
@@ -206,14 +212,6 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
     }
 
 
-def _corrected(outcomes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Adds Holm's correction over the exploratory effects on all outcomes."""
-    effects = [entry for outcome in outcomes.values() for entry in outcome["effects"]]
-    for entry, p_value in zip(effects, corrected([entry["p_value"] for entry in effects]), strict=True):
-        entry["p_value_holm"] = p_value
-    return outcomes
-
-
 def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:
     mean, scale = cell_mean(table, cell), table.outcome.scale
     return {
@@ -257,7 +255,7 @@ def read_study(reference: str = "last", database: str | Path = "tidepool.db") ->
     return summarise_study(Path(database), reference)
 
 
-def summarise_study(path: Path, reference: str, *, with_statistics: bool = True) -> StudySummary:
+def summarise_study(path: Path, reference: str) -> StudySummary:
     with reading(path) as connection:
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
@@ -299,9 +297,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
                 }
                 for cell, row in zip(cells, counts, strict=True)
             ],
-            "statistics": study_statistics(connection, {"id": study.id, "design": json.dumps(study.design)})
-            if with_statistics
-            else {},
+            "statistics": study_statistics(connection, {"id": study.id, "design": json.dumps(study.design)}),
         }
 
 

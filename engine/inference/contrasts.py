@@ -29,7 +29,6 @@ from tidepool.engine.inference.intervals import (
     LEVEL,
     UNIT,
     Interval,
-    Rate,
     gap_interval,
     jackknife_variance,
     p_value_of,
@@ -131,20 +130,13 @@ def interval_of_mean(values: Sequence[float], bounds: Interval = (-math.inf, mat
 # -- two arms, stratum by stratum ------------------------------------------------------------------------------
 
 
-def stratified(
-    first: Array, values: Array, strata: Array, clusterings: Sequence[Array] = (), bounds: Interval = UNIT
-) -> Contrast | None:
-    """First arm minus second; None if no stratum has both arms. Without `clusterings` every value is a cluster of its own."""
-    return Arms(first, strata, clusterings).contrast(values, bounds)
-
-
 def two_samples(
     first: Sequence[float], second: Sequence[float], clusterings: Sequence[Array] = (), bounds: Interval = UNIT
 ) -> Contrast | None:
-    """`stratified` for a single stratum. Cluster labels list the first arm's values, then the second's."""
+    """First arm minus second, as one stratum. Cluster labels list the first arm's values, then the second's."""
     values = numpy.array([*first, *second])
     in_first = numpy.arange(len(values)) < len(first)
-    return stratified(in_first, values, numpy.zeros(len(values), dtype=int), clusterings, bounds)
+    return Arms(in_first, numpy.zeros(len(values), dtype=int), clusterings).contrast(values, bounds)
 
 
 def _varied(values: Array, strata: Array) -> int:
@@ -157,7 +149,8 @@ def _varied(values: Array, strata: Array) -> int:
 
 
 class Arms:
-    """The arm and stratum of each row, shared by all values of the same rows."""
+    """The arm and stratum of each row, shared by all values of the same rows. Without `clusterings` every value is a cluster
+    of its own."""
 
     def __init__(self, first: Array, strata: Array, clusterings: Sequence[Array] = ()) -> None:
         _, strata = numbered(strata)
@@ -173,6 +166,7 @@ class Arms:
         self.power = float((self.tilt**2).sum())
 
     def contrast(self, values: Array, bounds: Interval = UNIT) -> Contrast | None:
+        """First arm minus second; None if no stratum has both arms."""
         values = values.astype(float)
         if not len(self.first):
             return None
@@ -248,12 +242,7 @@ def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())
-    return rate_contrast(first, second, clusters, tested=not clusterings or clusters >= FEWEST_TESTED)
-
-
-def rate_contrast(first: Rate, second: Rate, clusters: int, *, tested: bool) -> Contrast:
-    """The difference of two independent rates, from their own intervals."""
-    interval = gap_interval(first, second)
+    tested, interval = not clusterings or clusters >= FEWEST_TESTED, gap_interval(first, second)
     p_value = p_value_of(partial(gap_interval, first, second)) if tested and interval else None
     return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
 
@@ -302,12 +291,10 @@ def _few_differ(values: Array) -> bool:
 TOO_FEW_PAIRS = "too few pairs for a verdict"
 
 
-def of_pairs(differences: Array) -> Contrast | None:
+def of_pairs(differences: Array, fewest: int = FEWEST_TESTED) -> Contrast | None:
     """`matched`, with a test only if there are enough pairs for a verdict."""
     contrast = matched(differences)
-    if contrast is None or contrast.clusters >= FEWEST_TESTED:
-        return contrast
-    return replace(contrast, p_value=None)
+    return contrast if contrast is None or contrast.clusters >= fewest else replace(contrast, p_value=None)
 
 
 SEEDS_FOR_A_VERDICT = 8
@@ -317,10 +304,7 @@ SIGNIFICANT = 0.05
 
 def of_runs(differences: Sequence[float]) -> Contrast | None:
     """The difference between whole runs. With enough runs there is a test; with fewer, an interval and no verdict."""
-    contrast = matched(numpy.array(differences))
-    if contrast is None or contrast.clusters >= SEEDS_FOR_A_VERDICT:
-        return contrast
-    return replace(contrast, p_value=None, interval=contrast.interval if contrast.clusters > 1 else None)
+    return of_pairs(numpy.array(differences), SEEDS_FOR_A_VERDICT)
 
 
 class BoundedContrast(NamedTuple):

@@ -165,7 +165,8 @@ def _read_several(text: str, place: int, between: re.Pattern[str], patterns: Pat
     end = place
     while found := next(((name, match) for name, one in patterns if (match := one.match(text, place))), None):
         name, match = found
-        items.append((name, *(_unquoted(part) for part in match.groups())))
+        parts = match.groups()
+        items.append((name, *(part[1:-1] if part[0] in "\"'“" and part[-1] in "\"'”" else part for part in parts)))
         end = match.end()
         if not (sign := between.match(text, end)):
             break
@@ -187,10 +188,6 @@ def _choice(names: Sequence[str]) -> str:
     """Returns a pattern for one of these names, with or without quotes, the longest first."""
     plain = sorted({_plain(name) for name in names}, key=len, reverse=True)
     return "|".join(f"[\"'“]{re.escape(name)}[\"'”]|{re.escape(name)}" for name in plain)
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if text[0] in "\"'“" and text[-1] in "\"'”" else text
 
 
 def _check(spec: ContrastSpec, factors: Factors) -> None:

@@ -17,7 +17,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import PlannedStudy, plan_study, priced_cells
-from tidepool.engine.design.statistics import study_outcomes
+from tidepool.engine.design.statistics import is_shown, study_outcomes
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.inference.hypotheses import (
     FEWEST_REPLICATES,
@@ -190,12 +190,10 @@ def _exploratory(
     factors: Factors, outcomes: Sequence[Outcome], hypotheses: Sequence[Hypothesis]
 ) -> Iterator[tuple[Outcome, Weighing]]:
     """The effects that a design's report tests besides its hypotheses: one family over all outcomes that it shows."""
-    keys = [f"{key}." for factor in factors.factors for key in factor.keys]
     for outcome in (one for one in outcomes if not one.described_only):
         own = [weigh(item.contrast, factors, factors.cells) for item in hypotheses if item.outcome == outcome]
         stated = [{cell: sign * value for cell, value in one.weights.items()} for one in own if one for sign in (1, -1)]
-        set_by_factor = not outcome.about or any(key.startswith(f"{outcome.about}.") for key in keys)
-        if stated or (set_by_factor and not outcome.asked_only):
+        if stated or is_shown(outcome, factors):
             yield from ((outcome, item) for item in exploratory(factors, factors.cells) if item.weights not in stated)
 
 

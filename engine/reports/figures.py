@@ -13,7 +13,6 @@ from tidepool.engine.reports.blocks import (
     Estimate,
     Figure,
     Heat,
-    Interval,
     Named,
     Series,
     Table,
@@ -53,7 +52,7 @@ def _step(low: float, high: float, most: int, least: float) -> float:
     return next(wide for wide in whole if (high - low) / wide <= most - 1 + 1e-9)
 
 
-def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False, counted: bool = False) -> Axis:
+def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False) -> Axis:
     """Returns an axis that ends at the next round numbers around the values, and includes zero if `zero` is set."""
     present = [*values, *((0.0,) if zero else ())]
     low, high = min(present, default=0.0), max(present, default=1.0)
@@ -61,32 +60,27 @@ def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False, coun
         low, high = (0.0, high or 1.0) if zero or low >= 0 else (low, 0.0)
     most = max(3, most)
     for tried in range(most, 1, -1):  # extending the axis to round numbers may add a tick
-        step = _step(low, high, tried, 1.0 if counted else 0.0)
+        step = _step(low, high, tried, 0.0)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         if last - first < most or tried == 2:
             break
     return Axis(first * step, last * step, tuple(place * step for place in range(first, last + 1)))
 
 
-def exact_axis(low: float, high: float, most: int, *, counted: bool = False) -> Axis:
-    """Returns an axis that ends exactly at `low` and `high`."""
-    if high <= low:
-        return Axis(low, low + 1.0, (low,))
-    step = _step(low, high, max(2, most), 1.0 if counted else 0.0)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return Axis(low, high, tuple(place * step for place in range(first, last + 1)))
-
-
-def upright(figure: Figure, most: int, above: float = 0.0) -> Axis:
-    """Returns the y axis of bars and curves, which includes zero. `above` is the share of extra room at the top."""
-    values = ends(figure.series)
-    return rounded_axis([*values, (1 + above) * max(values, default=0.0)], most, zero=True)
+def upright(figure: Figure, most: int) -> Axis:
+    """Returns the y axis of bars and curves, which includes zero."""
+    return rounded_axis(ends(figure.series), most, zero=True)
 
 
 def along(figure: Figure, most: int) -> Axis:
-    """Returns the x axis of curves, with whole numbers as ticks if all values are whole."""
+    """Returns the x axis of curves, which ends exactly at their ends, with whole numbers as ticks if all values are whole."""
     xs = [x for series in figure.series for x in xs_of(series)] or [0.0]
-    return exact_axis(min(xs), max(xs), most, counted=all(x == int(x) for x in xs))
+    low, high = min(xs), max(xs)
+    if high <= low:
+        return Axis(low, low + 1.0, (low,))
+    step = _step(low, high, max(2, most), 1.0 if all(x == int(x) for x in xs) else 0.0)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return Axis(low, high, tuple(place * step for place in range(first, last + 1)))
 
 
 def of_means(figure: Figure, most: int) -> Axis:
@@ -101,12 +95,9 @@ def xs_of(series: Series) -> tuple[float, ...]:
 
 def ends(series: Sequence[Series]) -> list[float]:
     """Returns all values and the ends of their intervals."""
-    return [end for item in series for end in _finite_values(item.ys, item.intervals)]
-
-
-def _finite_values(values: Sequence[float | None], bounds: Sequence[Interval | None]) -> list[float]:
-    present = [value for value in values if value is not None] + [end for pair in bounds if pair for end in pair]
-    return [value for value in present if math.isfinite(value)]
+    values = [value for item in series for value in item.ys if value is not None]
+    values += [end for item in series for bounds in item.intervals if bounds for end in bounds]
+    return [value for value in values if math.isfinite(value)]
 
 
 def stretches(series: Series) -> Iterator[list[tuple[float, float, float]]]:

@@ -83,21 +83,17 @@ def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ..
 
 def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[str, str]]) -> Iterator[Block]:
     """Yields the overview of a batch or study. `simulated` is shown if any reply was simulated."""
-    yield from lost_calls(summary["calls"])
+    calls = summary["calls"]
+    if calls["failed"] > FEW_LOST * calls["total"]:
+        share = f"{calls['failed']:,} of {calls['total']:,} requests ({100 * calls['failed'] / calls['total']:.1f} %)"
+        rest = "The results use the others." if calls["failed"] < calls["total"] else "There are no results."
+        yield Words(f"{share} failed. {rest}", "warning")
     if summary["simulated"]:
         yield from (Words(words, "simulated") for words in simulated)
     yield from (
         Words(words, "warning") for words in judge_notes(summary["kind"], (role["model"] for role in summary["roles"]))
     )
     yield table("", ("", ""), list(facts), left=2)
-
-
-def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
-    """Yields a warning if more than a few requests failed."""
-    if calls["failed"] > FEW_LOST * calls["total"]:
-        share = f"{calls['failed']:,} of {calls['total']:,} requests ({100 * calls['failed'] / calls['total']:.1f} %)"
-        rest = "The results use the others." if calls["failed"] < calls["total"] else "There are no results."
-        yield Words(f"{share} failed. {rest}", "warning")
 
 
 def failure_words(failure: Mapping[str, Any]) -> str:

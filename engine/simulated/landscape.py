@@ -48,10 +48,6 @@ def habit(model_name: str, prompt: str, kind: str) -> float:
     return HABIT if model_name == MODEL and kind == "arithmetic" and not mends(prompt) else 0.0
 
 
-def in_pairs(answer: str) -> str:
-    return f"{int(answer) / 2:g}"
-
-
 def noticed(request: str) -> float:
     """The chance that a rewriter sees the error in these failures."""
     halved = sum(_is_half(reply, expected) for reply, expected in _FAILURE.findall(request))

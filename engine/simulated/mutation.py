@@ -141,11 +141,9 @@ def _read(text: str) -> _Reading:
     answer = query.reference.split() if query else [word for word in words if word not in FUNCTION_WORDS] or words
     effects = EFFECTS[kind]
     helped = sum(effects.get(name, 0.0) for name in phrasings(words))
-    return _Reading(kind, answer, _ease(query.text if query else text) + helped)
-
-
-def _ease(text: str) -> float:
-    return EASE + (crc32(text.encode("utf-8", "surrogatepass")) % 1000 / 999 - 0.5) * _UNEVENNESS
+    original = (query.text if query else text).encode("utf-8", "surrogatepass")
+    ease = EASE + (crc32(original) % 1000 / 999 - 0.5) * _UNEVENNESS
+    return _Reading(kind, answer, ease + helped)
 
 
 def _answer_in_part(answer: list[str], share: float, seed: int) -> str:

@@ -208,7 +208,6 @@ def seller_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SoldBatch:
-    remote_id: str
     created_at: float
     cancelled_at: float | None
     count: int
@@ -264,7 +263,7 @@ class PurchaseLog:
             return None
         created_at, count = json.loads(path.read_bytes())
         cancelled = self.folder / f"{remote_id}.cancelled"
-        return SoldBatch(remote_id, created_at, float(cancelled.read_text()) if cancelled.exists() else None, count)
+        return SoldBatch(created_at, float(cancelled.read_text()) if cancelled.exists() else None, count)
 
     def requests_of(self, remote_id: str) -> list[tuple[str, int, Call]]:
         listed = json.loads(zlib.decompress((self.folder / f"{remote_id}.requests").read_bytes()))

@@ -25,10 +25,6 @@ _MEANINGS = {phrase[:9]: (phrase, step / 2 - 1.0) for step, phrases in enumerate
 """by their first nine characters, which are all different"""
 
 
-def step_of(stance: float) -> int:
-    return sum(stance >= edge for edge in _EDGES)
-
-
 def stance_in(text: str) -> float | None:
     """The mean of all stances in a text; without such a phrase, the balance of its words for and against."""
     total, count = 0.0, 0
@@ -143,12 +139,6 @@ def _numbers(lines: list[str]) -> dict[str, float]:
     return numbers
 
 
-def is_persona(system: str) -> bool:
-    if system.startswith((NARRATOR, BIOGRAPHER)):
-        return True
-    return system.startswith("You are ") and "\nThe situation: " in system
-
-
 def speak_as_persona(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
     """The persona's answer; its hidden truth is the stance, or one stance for each character."""
     if system.startswith(NARRATOR):
@@ -176,7 +166,7 @@ def _line(role: PersonaRole, name: str, last_text: str, resumed: bool, seed: int
     swing = (dice & 0xFFFF) / 0xFFFF - 0.5
     influence = character.pliancy * (stance_in(last_text) or 0.0) if last_text else 0.0
     stance = max(-1.0, min(1.0, character.lean + 0.5 * swing + influence))
-    step = step_of(stance)
+    step = sum(stance >= edge for edge in _EDGES)
     dice >>= 16
     topic = topics[dice % len(topics)]
     sentences = [
@@ -232,15 +222,11 @@ def judge_conversation(model_name: str, system: str, messages: Sequence[Message]
     match = _JUDGE_REQUEST.search(question)
     if match is None:
         return SimulatedReply("There is nothing here that I was asked to rate.")
-    stance = stance_in(_words_of(match["speaker"], transcript))
+    tag = f"{match['speaker']}: "
+    stance = stance_in("\n".join(part[len(tag) :] for part in transcript.split("\n\n") if part.startswith(tag)))
     rating = _rating(stance or 0.0, float(match["low"]), float(match["high"]), seed)
     reason = "says nothing that leans either way" if stance is None else "speaks so in the transcript"
     return SimulatedReply(f"Rating: {rating}\nReason: {match['speaker']} {reason}.", f"stance {stance or 0.0:+.2f}")
-
-
-def _words_of(speaker: str, transcript: str) -> str:
-    tag = f"{speaker}: "
-    return "\n".join(part[len(tag) :] for part in transcript.split("\n\n") if part.startswith(tag))
 
 
 def _rating(stance: float, low: float, high: float, seed: int) -> str:
@@ -253,5 +239,5 @@ def _rating(stance: float, low: float, high: float, seed: int) -> str:
     return f"{min(max(round(value) if whole else round(value, 2), low), high):g}"
 
 
-PERSONA = Responder(speak_as_persona, recognises=is_persona)
+PERSONA = Responder(speak_as_persona)
 JUDGE = Responder(judge_conversation, recognises=lambda system: system == JUDGE_SYSTEM)

@@ -13,12 +13,9 @@ from zlib import crc32
 
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, mix, texts
-from tidepool.engine.simulated.landscape import SILENT_WITH_FORMAT, chance, habit, in_pairs, is_flat, read_prompt
+from tidepool.engine.simulated.landscape import SILENT_WITH_FORMAT, chance, habit, is_flat, read_prompt
 from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
 from tidepool.engine.studies.evolution.tasks.task import FORM
-
-KIND, LEVEL = "logic", 3
-"""as in the landscape"""
 
 _MOODS = texts("moods")
 GOOD, BAD = (tuple(_MOODS[mood].split()) for mood in ("good", "bad"))
@@ -49,7 +46,7 @@ def read_options(question: str) -> Recognised | None:
         return None
     answer = _likeliest(text, options)
     others = tuple(name for name in options if name != answer)
-    return Recognised(KIND, LEVEL, WorkedAnswer(answer, "I weigh the words that speak for each of them.", others))
+    return Recognised("logic", 3, WorkedAnswer(answer, "I weigh the words that speak for each of them.", others))
 
 
 def _likeliest(text: str, options: Mapping[str, str]) -> str:
@@ -124,7 +121,7 @@ def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     if draw < right + silent:
         return SimulatedReply(_PHRASES["silence"][dice % 3], "silent")
     if (spoilt := habit(model_name, system, known.kind)) and draw < right / (1 - spoilt) + silent:
-        pairs = f"{in_pairs(known.worked.answer)} pairs"
+        pairs = f"{int(known.worked.answer) / 2:g} pairs"
         return SimulatedReply(_reply(model_name, system, known, pairs, dice, form), "pairs")
     return SimulatedReply(_reply(model_name, system, known, _mistake(known, dice >> 8), dice, form), "wrong")
 

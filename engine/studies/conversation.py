@@ -1,4 +1,4 @@
-"""Shared code of the conversation kinds: runs a batch of conversations, asks a judge, and plans by rehearsal.
+"""Shared code of the conversation kinds: asks a judge, and plans by rehearsal.
 
 A rehearsal runs a conversation's own coroutine on a unit that answers each call itself, with a text of the expected or of the
 maximum length, and counts the calls. Nothing is sent or stored. A plan rehearses some conversations and scales their calls to all.
@@ -7,35 +7,19 @@ maximum length, and counts the calls. Nothing is sent or stored. A plan rehearse
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from tidepool.engine.call import Call, Reply, expected_input, most_input
 from tidepool.engine.errors import CallFailed
-from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import PlannedCalls, Sizing, UsualTokens, is_simulated
-from tidepool.engine.runtime.unit import Unit, UnitPlan
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.branches import Story
 
 T = TypeVar("T")
 
 
-class Conversations(Protocol):
-    """The conversations of a batch, each as a unit."""
-
-    @property
-    def total(self) -> int: ...
-
-    def plans(self) -> Iterable[UnitPlan]:
-        """All of them, in the order in which they begin."""
-
-
-async def play_all(run: BatchRun, conversations: Conversations) -> None:
-    run.expect_units(conversations.total)
-    await run.units(conversations.plans())
-
-
 async def ask_judge(
-    unit: Unit, step: str, call: Callable[[], Call], read: Callable[[Reply], T], put: Callable[[T | None], object]
+    unit: Unit, call: Callable[[], Call], read: Callable[[Reply], T], put: Callable[[T | None], object]
 ) -> T | None:
     """Stores and returns the parsed reply of the judge, or None. A conversation is complete without its verdict."""
     found: T | None

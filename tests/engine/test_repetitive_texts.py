@@ -13,7 +13,6 @@ import pytest
 from tidepool.engine import answer_forms
 from tidepool.engine import answer_forms as ratings
 from tidepool.engine.exports import html, markdown
-from tidepool.engine.inference.words import words_in
 from tidepool.engine.providers import endpoint, errors, rate_headers, replies
 from tidepool.engine.studies.evolution import genome, rewrites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
@@ -24,6 +23,7 @@ from tidepool.engine.studies.mutation import operators, rewards
 from tidepool.engine.studies.secret_game.detectors import detection
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
 from tidepool.engine.studies.simulation import prompts
+from tidepool.engine.studies.simulation.measures import words_in
 from tidepool.storage import text
 from tidepool.storage.queries import search
 from tidepool.storage.transfer import formats

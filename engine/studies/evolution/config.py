@@ -214,10 +214,6 @@ class EvolutionSettings(Section):
         return self.task == "judge" and not self.scorer
 
     @property
-    def asks_form(self) -> bool:
-        return self.answer_form == "line" and self.task != "judge" and not self.scorer
-
-    @property
     def judges_unclear(self) -> bool:
         """Whether a model scores the replies from which no answer can be read."""
         return self.unclear == "judge" and self.task != "judge" and not self.scorer

@@ -126,8 +126,8 @@ def _ends(problems: int, first: int) -> list[int]:
     return ends
 
 
-def calls_in(plan: Sequence[Rung], samples: int = 1) -> int:
-    return sum(rung.entrants * (rung.end - rung.start) for rung in plan) * samples
+def calls_in(plan: Sequence[Rung]) -> int:
+    return sum(rung.entrants * (rung.end - rung.start) for rung in plan)
 
 
 def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:

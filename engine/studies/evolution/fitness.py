@@ -23,9 +23,6 @@ Replies = Sequence[Verdict | None]
 """the samples of one problem; None: that request failed"""
 
 
-WEIGHTS = WeightSettings()
-
-
 @dataclass(frozen=True, slots=True)
 class Fitness:
     total: float
@@ -46,9 +43,7 @@ class Fitness:
     """other metrics of a scorer, on average"""
 
 
-def fitness_of(
-    problems: Sequence[Replies], prompt: str, diversity: float, weights: WeightSettings = WEIGHTS
-) -> Fitness | None:
+def fitness_of(problems: Sequence[Replies], prompt: str, diversity: float, weights: WeightSettings) -> Fitness | None:
     """None without replies: the fitness is unknown then, not bad.
 
     A problem that racing asked a second time is a separate entry, so that consistency keeps its meaning.
@@ -126,29 +121,29 @@ class Rates:
     mutation: float
 
 
-def mean_distance(prompts: Sequence[str], rng: Random, most_pairs: int = MOST_PAIRS) -> float:
+def mean_distance(prompts: Sequence[str], rng: Random) -> float:
     """Mean pairwise distance; 0 for fewer than two prompts."""
     from rapidfuzz.distance.Levenshtein import normalized_distance
 
     count = len(prompts)
     if count < 2:
         return 0.0
-    if count * (count - 1) // 2 <= most_pairs:
+    if count * (count - 1) // 2 <= MOST_PAIRS:
         pairs = [[first, second] for second in range(count) for first in range(second)]
     else:
-        pairs = [rng.sample(range(count), 2) for _ in range(most_pairs)]
+        pairs = [rng.sample(range(count), 2) for _ in range(MOST_PAIRS)]
     return fmean(normalized_distance(prompts[first], prompts[second]) for first, second in pairs)
 
 
-def distance_to_rest(index: int, prompts: Sequence[str], rng: Random, most_others: int = MOST_OTHERS) -> float:
+def distance_to_rest(index: int, prompts: Sequence[str], rng: Random) -> float:
     """Mean distance of one prompt to the others."""
     from rapidfuzz.distance.Levenshtein import normalized_distance
 
     others = [*range(index), *range(index + 1, len(prompts))]
     if not others:
         return 0.0
-    if len(others) > most_others:
-        others = rng.sample(others, most_others)
+    if len(others) > MOST_OTHERS:
+        others = rng.sample(others, MOST_OTHERS)
     return fmean(normalized_distance(prompts[index], prompts[other]) for other in others)
 
 

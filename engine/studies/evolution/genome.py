@@ -132,15 +132,16 @@ class Genome:
     @cached_property
     def id(self) -> str:
         """Equal only for equal prompts with an equal history."""
-        return _digest((self.prompt, str(self.generation), self.operator, *self.parents))
+        history = "\x1f".join((self.prompt, str(self.generation), self.operator, *self.parents))
+        return blake2b(history.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
     def child(self, segments: Iterable[str], operator: str, generation: int, *others: "Genome") -> "Genome":
         parents = tuple(dict.fromkeys((self.id, *(other.id for other in others))))
         return Genome(tuple(segments), parents, operator, generation)
 
 
-def genome_from(prompt: str, operator: str = "seed", generation: int = 0) -> Genome:
-    return Genome(split_segments(prompt), (), operator, generation)
+def genome_from(prompt: str) -> Genome:
+    return Genome(split_segments(prompt))
 
 
 def split_segments(prompt: str) -> tuple[str, ...]:
@@ -166,10 +167,6 @@ def _sentences(line: str) -> list[str]:
         sentences.append(sentence.strip())
         start = end.end()
     return [*sentences, line[start:].strip()]
-
-
-def _digest(texts: tuple[str, ...]) -> str:
-    return blake2b("\x1f".join(texts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 SEED_PROMPTS: dict[str, list[str]] = json.loads(

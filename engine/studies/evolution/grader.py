@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tidepool.engine.call import Call, Message, expected_tokens
 from tidepool.engine.config.endpoints import resolve_model
@@ -18,7 +18,7 @@ from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome, fill_template, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
-from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
+from tidepool.engine.studies.evolution.tasks.judge import judge_reply
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, allowed_scorer, is_own
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, task_of
 from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
@@ -55,57 +55,43 @@ class Paper:
     first_sample: int = 0
 
 
-class Marker(Protocol):
-    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _AtOnce:
-    """Scores within this process, with an installed scorer."""
-
-    verdict: Callable[[SolverReply, Problem], Verdict]
-
-    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict:
-        return self.verdict(reply, problem)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Compares the answer that it reads with the expected one. A judge may score replies without a readable answer."""
-
-    task: AnswerTask
-    judge: JudgeMarker | None
-
-    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict:
-        verdict = self.task.mark(reply.text, problem, reply.length, cut=reply.cut)
-        if verdict.correct is not None or self.judge is None:
-            return verdict
-        judgement = await self.judge.mark(reply, problem)
-        if isinstance(judgement, Unmarked):
-            return replace(verdict, unclear=f"{verdict.unclear}; {judgement.why}")
-        return replace(verdict, correct=judgement.correct)
+Mark = Callable[[SolverReply, Problem], Awaitable[Verdict | Unmarked]]
+"""scores one reply"""
 
 
 @asynccontextmanager
-async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterator[Marker]:
-    marker = _marker_of(run, settings)
+async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterator[Mark]:
+    if not is_own(settings.scorer):
+        yield _mark_of(settings)
+        return
+    found, warn = allowed_scorer(settings), partial(run.log, "warning")
+    marker = ScorerMarker(found, settings.marking_seconds, settings.pass_mark, warn)
     try:
-        yield marker
+        yield marker.mark
     finally:
-        if isinstance(marker, ScorerMarker):
-            await marker.close()
+        await marker.close()
 
 
-def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
-    if is_own(settings.scorer):
-        found, warn = allowed_scorer(settings), partial(run.log, "warning")
-        return ScorerMarker(found, settings.marking_seconds, settings.pass_mark, warn)
+def _mark_of(settings: EvolutionSettings) -> Mark:
     if settings.scorer:
         scorer: Scorer = SCORERS.named(settings.scorer)
-        return _AtOnce(lambda reply, problem: scorer(reply.text, problem.answer, reply.length))
-    if settings.judged:
-        return JudgeMarker(settings)
-    return _Reader(task_of(settings), JudgeMarker(settings) if settings.judges_unclear else None)
+
+        async def mark(reply: SolverReply, problem: Problem) -> Verdict:
+            return scorer(reply.text, problem.answer, reply.length)
+
+        return mark
+    return partial(judge_reply, settings) if settings.judged else partial(_read_reply, settings, task_of(settings))
+
+
+async def _read_reply(settings: EvolutionSettings, task: AnswerTask, reply: SolverReply, problem: Problem) -> Verdict:
+    """Compares the answer that it reads with the expected one. A judge may score replies without a readable answer."""
+    verdict = task.mark(reply.text, problem, reply.length, cut=reply.cut)
+    if verdict.correct is not None or not settings.judges_unclear:
+        return verdict
+    judgement = await judge_reply(settings, reply, problem)
+    if isinstance(judgement, Unmarked):
+        return replace(verdict, unclear=f"{verdict.unclear}; {judgement.why}")
+    return replace(verdict, correct=judgement.correct)
 
 
 UNCLEAR_SHARE = 0.03
@@ -113,10 +99,10 @@ UNCLEAR_SHARE = 0.03
 
 
 class Grader:
-    def __init__(self, run: BatchRun, settings: EvolutionSettings, marker: Marker) -> None:
+    def __init__(self, run: BatchRun, settings: EvolutionSettings, mark: Mark) -> None:
         self._run = run
         self._settings = settings
-        self._marker = marker
+        self._mark_reply = mark
         self._task = task_of(settings)
         self.models = settings.solvers()
         self.waves = 2 if settings.judged or settings.judges_unclear else 1
@@ -208,7 +194,7 @@ class Grader:
             return mark
         if (seals := self._run.context.run.seals) is not None:
             seals.refuse_unknown(reply.text)
-        verdict = await self._marker.mark(reply, problem)
+        verdict = await self._mark_reply(reply, problem)
         return mark if isinstance(mark, Verdict) and mark.correct is not None else verdict
 
     async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> SolverReply | None:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from tidepool.engine.errors import NotFound
 from tidepool.engine.inference.contrasts import BoundedContrast, Contrast, of_pairs
 from tidepool.engine.inference.grouped import numpy
-from tidepool.storage.queries.learning import genomes_in_order
+from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
+from tidepool.storage.batches import find_batch
+from tidepool.storage.queries.learning import genome, genomes_in_order
 from tidepool.storage.queries.summary import findings
 
 GENERATION = "generation/"
@@ -75,6 +78,19 @@ def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, st
         return {role: stored[role]["genome_id"] for role in ROLES if stored.get(role)}
     leaders = [content["leader"] for name, content in value.items() if name.startswith(GENERATION)]
     return {"champion": leaders[-1], "baseline": leaders[0]} if leaders else {}
+
+
+def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
+    """The champion's prompt of a batch, named by id, prefix or `last`, without the frame around its question. So it fits an
+    agent's `instructions`."""
+    batch = find_batch(connection, reference)
+    if batch["kind"] != "evolution":
+        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}. Only an evolution has a champion.")
+    champion = finalists(connection, batch["number"]).get("champion")
+    row = genome(connection, batch["number"], champion) if champion else None
+    if row is None:
+        raise NotFound(f"Batch {batch['id']} has no champion yet, because no generation is complete.")
+    return join_segments(split_frame(split_segments(row["prompt"]))[0])
 
 
 @dataclass(frozen=True, slots=True)

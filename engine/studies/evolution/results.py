@@ -20,7 +20,7 @@ from tidepool.engine.inference.contrasts import (
     reversible_in_words,
     two_samples,
 )
-from tidepool.engine.inference.intervals import UNIT, in_percent, share_interval
+from tidepool.engine.inference.intervals import UNIT, share_interval
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise, withhold_reversible
 from tidepool.engine.reports.blocks import (
@@ -37,6 +37,7 @@ from tidepool.engine.reports.blocks import (
     PValue,
     Words,
     counted,
+    ends_of,
     line,
     listing,
     sampling,
@@ -50,6 +51,7 @@ from tidepool.engine.reports.seeds import BAND, RunRead, Runs, Score, blocks_ove
 from tidepool.engine.studies.evolution.genome import QUESTION
 from tidepool.engine.studies.evolution.records import (
     ACCURACY,
+    GENERATION,
     RESULT,
     ROLES,
     VALIDATION,
@@ -59,10 +61,10 @@ from tidepool.engine.studies.evolution.records import (
     compared_scores,
     counted_reasons,
 )
-from tidepool.engine.studies.evolution.statistics import evolution_statistics
 from tidepool.engine.studies.evolution.tasks.task import FORM, AnswerTask
 from tidepool.engine.studies.results import Batch, Results, Statistics
-from tidepool.storage.queries.summary import finding
+from tidepool.storage.queries.learning import genome, genome_counts
+from tidepool.storage.queries.summary import finding, findings
 from tidepool.storage.transfer.tables import ExportContents
 
 CALLS = "calls"
@@ -124,7 +126,23 @@ class EvolutionResults(Results):
         )
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return evolution_statistics(connection, batch["number"], config.sections["evolution"])
+        batch_number, settings = batch["number"], config.sections["evolution"]
+        value = findings(connection, batch_number)
+        generations = [content for name, content in value.items() if name.startswith(GENERATION)]
+        stored = value.get(RESULT) or _so_far(connection, batch_number, generations)
+        counts = genome_counts(connection, batch_number)
+        judged = f"judge {settings.get('judge')}" if settings.get("task") == "judge" else None
+        data = {
+            "strategy": settings["strategy"],
+            "generations": generations,
+            **stored,
+            "genomes": dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True)),
+            "most_fitness": sum(settings["weights"].values()),
+            "marked_by": f"scorer {settings['scorer']}" if settings.get("scorer") else judged,
+        }
+        for role, names in (("champion", PORTRAIT), ("baseline", PORTRAIT), ("random_search", RANDOM_SEARCH)):
+            data[role] = _in_order(data[role], names) if data.get(role) else None
+        return _in_order(data, RUN)
 
     def estimand(self, statistics: Statistics) -> str:
         return ESTIMAND
@@ -213,6 +231,43 @@ class EvolutionResults(Results):
         )
 
 
+# -- statistics --------------------------------------------------------------------------------------------------
+
+# Keys in the order of the JSON. Each is present, as null if unknown, except those in `LEFT_OUT`.
+PORTRAIT = (
+    *("prompt", "fitness", "accuracy", "validation_accuracy", "validation_ci95", "validation_problems"),
+    *("validation_missing", "unclear", "accuracy_bounds", "missing", "genome_id", "generation", "operator"),
+    *("components", "models", "metrics"),
+)
+"""a prompt with its results; an unfinished run has no results on held-out problems"""
+VERDICT = ("p_value", "p_value_holm", "difference", "difference_ci95", "difference_bounds", "pairs", "better")
+RANDOM_SEARCH = (*PORTRAIT, "calls", *VERDICT)
+"""the result of a random search with as many requests, and its comparison with the champion"""
+RUN = (
+    *("strategy", "generations", "baseline_calls", "champion", "baseline", *VERDICT, "stopped_by"),
+    *("calls_saved_by_racing", "search_calls", "rewrites", "refused_rewrites", "random_search", "genomes"),
+    *("won", "lost", "marked_by", "most_fitness"),
+)
+LEFT_OUT = frozenset({"components", "metrics", "rewrites", "refused_rewrites", "won", "lost", "marked_by"})
+
+
+def _in_order(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: data.get(name) for name in names if name not in LEFT_OUT or data.get(name) is not None}
+
+
+def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
+    """An unfinished run has a leader, but no final test yet."""
+    leaders = [genome(connection, batch_number, item["leader"]) for item in (generations[-1:] + generations[:1])]
+    champion, baseline = (dict(row) if row else None for row in leaders or (None, None))
+    return {
+        "champion": champion,
+        "baseline": baseline,
+        "pairs": 0,
+        "calls_saved_by_racing": None,
+        "search_calls": sum(item["calls"] for item in generations),
+    }
+
+
 # -- report ------------------------------------------------------------------------------------------------------
 
 
@@ -221,7 +276,7 @@ def _share(value: float | None, digits: int = 1) -> Number:
 
 
 def _held_out(row: Statistics) -> Estimate:
-    return Estimate(_share(row["validation_accuracy"]).value, in_percent(row["validation_ci95"]), 1, " %")
+    return Estimate(_share(row["validation_accuracy"]).value, ends_of(row["validation_ci95"], 100), 1, " %")
 
 
 def _verdicts(statistics: Statistics) -> Iterator[Block]:
@@ -255,7 +310,7 @@ def verdict(statistics: Statistics) -> str:
 
 def _gain(compared: Statistics) -> Estimate:
     """Returns the gain of the champion over the best seed prompt or a random search."""
-    ends = in_percent(compared["difference_ci95"])
+    ends = ends_of(compared["difference_ci95"], 100)
     return Estimate(100 * (compared["difference"] or 0), ends, 1, " points", signed=True)
 
 

@@ -36,8 +36,8 @@ class Evolution(Study):
 
     async def play(self, run: BatchRun) -> None:
         settings = settings_of(self.config)
-        async with open_marker(run, settings) as marker:
-            await self._evolve(run, Grader(run, settings, marker))
+        async with open_marker(run, settings) as mark:
+            await self._evolve(run, Grader(run, settings, mark))
 
     async def _evolve(self, run: BatchRun, grader: Grader) -> None:
         settings, problems = settings_of(self.config), problems_of(self.config)

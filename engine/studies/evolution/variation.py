@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from itertools import accumulate, zip_longest
 from random import Random
-from typing import TypeVar
 
 from tidepool.engine.studies.evolution.genome import Frame, insert_frame, split_frame
 
@@ -139,7 +138,6 @@ def _placed_sample(segments: Sequence[str], share: float, rng: Random) -> list[t
     return [((index + 0.5) / len(segments), segments[index]) for index in indices]
 
 
-T = TypeVar("T")
 Segments = tuple[str, ...]
 MOST_SEGMENTS = 20
 
@@ -172,15 +170,6 @@ def _insert_one(segments: Segments, pool: Segments, rng: Random) -> Segments:
     return (*segments[:place], rng.choice(pool), *segments[place:])
 
 
-def _swap_two(items: tuple[T, ...], rng: Random) -> tuple[T, ...]:
-    if len(items) < 2:
-        return items
-    first, second = rng.sample(range(len(items)), 2)
-    swapped = list(items)
-    swapped[first], swapped[second] = swapped[second], swapped[first]
-    return tuple(swapped)
-
-
 def segment_insert(segments: Segments, rng: Random, material: Material) -> Segments:
     return _insert_one(segments, material.segments, rng)
 
@@ -193,7 +182,12 @@ def segment_delete(segments: Segments, rng: Random, material: Material) -> Segme
 
 
 def segment_swap(segments: Segments, rng: Random, material: Material) -> Segments:
-    return _swap_two(segments, rng)
+    if len(segments) < 2:
+        return segments
+    first, second = rng.sample(range(len(segments)), 2)
+    swapped = list(segments)
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    return tuple(swapped)
 
 
 def segment_duplicate(segments: Segments, rng: Random, material: Material) -> Segments:

@@ -130,11 +130,6 @@ def endless(queries: Sequence[Query], seed: int) -> Schedule:
     return lambda environment, episode: stream(seed, "query", environment, episode).choice(queries)
 
 
-def once_each(queries: Sequence[Query]) -> Schedule:
-    """For evaluation: environment i plays query i (modulo their number) for one episode."""
-    return lambda environment, episode: queries[environment % len(queries)] if episode == 0 else None
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One environment's step, used for learning, counts and transcripts."""
@@ -149,7 +144,6 @@ class Step:
     after: str
     """the rewritten query that was sent"""
     fell_back: bool
-    answer: str | None
     reward: float | None
     """None: masked"""
     terminated: bool
@@ -178,7 +172,6 @@ def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
         operator=attempt.operator,
         after=attempt.rewrite.text,
         fell_back=attempt.rewrite.fell_back,
-        answer=attempt.answer,
         reward=reward,
         terminated=succeeded,
         truncated=reward is None or (not succeeded and after.steps >= rules.episode_length),

@@ -11,6 +11,7 @@ beats the policy concerns all operators, so its p-value is multiplied by their n
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from tidepool.engine.inference.contrasts import FEWEST_TESTED, matched, of_mean
 from tidepool.engine.inference.significance import holm
-from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport
 from tidepool.engine.studies.mutation.learners import RandomPolicy
 from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, with_noop
 from tidepool.engine.studies.mutation.policy import ConstantPolicy, Policy
@@ -33,14 +34,14 @@ UNCHANGED = "unchanged"
 def contenders(
     policy: Policy,
     seed: int,
-    others: Mapping[str, Policy] | None = None,
+    others: Mapping[str, Policy] = MappingProxyType({}),
     operators: Sequence[str] = OPERATOR_NAMES,
 ) -> dict[str, Policy]:
     """The policy, the random one, policies of other learners, and each operator as a constant policy, by name.
 
     The operator noop is played even if it is not an operator of the study.
     """
-    policies: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
+    policies: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **others}
     policies.update((operator, ConstantPolicy(action)) for action, operator in enumerate(with_noop(operators)))
     return policies
 
@@ -61,7 +62,7 @@ async def play_heldout(
     per_policy = len(queries) * repeats
     environments = Environments(
         per_policy * len(policies),
-        once_each(queries),
+        lambda environment, episode: queries[environment % len(queries)] if episode == 0 else None,
         transport,
         replace(rules, operators=with_noop(rules.operators)),
         batching=batching,

@@ -25,7 +25,7 @@ from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queri
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:
     """Reads the queries and the policy into the config, so that a resume needs no file. Checks them as far as possible."""
-    if settings.has_file_contents:
+    if settings.query_list and (settings.policy_content or not settings.policy):
         return settings
     queries = _read_queries(settings, folder)
     content = _read_policy_file(settings, folder)

@@ -76,9 +76,6 @@ def check_queries(queries: Sequence[Query], source: str) -> None:
 
 def split_queries(queries: Sequence[Query], heldout: float, seed: int) -> Split:
     """A seeded split. If kinds are known, each kind contributes its share to the held-out side. Neither side is ever empty."""
-    if not 0 < heldout < 1:
-        message = f"mutation.heldout is {heldout:g}, but must be a share between 0 and 1, such as 0.2."
-        raise UsageError(message, ("mutation", "heldout"))
     order = list(range(len(queries)))
     stream(seed, "split").shuffle(order)
     size = min(len(queries) - 1, max(1, round(heldout * len(queries))))

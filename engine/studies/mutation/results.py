@@ -1,10 +1,12 @@
 """The results of query mutation: statistics, report and methods of a batch, and the comparison of several batches.
 
-Batches are compared query by query. Runs of one config over several seeds are compared seed by seed.
+Batches with the same seed and queries hold out the same queries, so policies are compared query by query. Queries that only
+one of them held out are ignored. Runs of one config over several seeds are compared seed by seed.
 """
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
@@ -41,16 +43,17 @@ from tidepool.engine.reports.blocks import (
     text_of,
 )
 from tidepool.engine.reports.seeds import BAND, RunRead, Runs, Score, blocks_over_seeds, groups_of, seed_differences
-from tidepool.engine.studies.mutation.statistics import (
-    POLICY,
-    REWARD,
-    REWARDS,
-    mutation_statistics,
-)
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics
+from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 from tidepool.storage.transfer.tables import ExportContents, steps_table
 
+POLICY = "policy"
+REWARD = "held-out reward"
+REWARDS = "heldout_rewards"
+"""the finding with the policy's mean reward on each held-out query, by the query's fingerprint"""
+SMOOTHING = 0.3
+"""weight of the newest point in a smoothed curve"""
 PAIRED = (
     "Gains are exploratory and computed query by query, with Holm's correction over this table. The best operator was selected on the same queries. "
     f"To compare learners instead of policies, run {SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
@@ -91,7 +94,25 @@ class MutationResults(Results):
         return BatchValues(of_batch={REWARD: number((heldout.get(POLICY) or {}).get("mean_reward"))})
 
     def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
-        return mutation_statistics(connection, batch["number"], config.sections["mutation"])
+        batch_number, settings = batch["number"], config.sections["mutation"]
+        training, heldout = (finding(connection, batch_number, name) or {} for name in ("training", "heldout"))
+        losses = {"training": training.get("losses", {}), "heldout": heldout.pop("losses", {})}
+        baselines = training.get("baselines", {})
+        losses.update((name, baseline.pop("losses")) for name, baseline in baselines.items())
+        heldout_operators = heldout.pop("operators", None)
+        unused = {name: {"uses": 0, "mean_reward": None} for name in settings["operators"]}
+        return {
+            "learner": "policy" if settings["policy_content"] else settings["learner"],
+            "reward": settings["reward"],
+            "updates": _smooth(_updates(connection, batch_number)),
+            "operators": training.get("operators") or heldout_operators or unused,
+            "heldout_operators": heldout_operators or unused,
+            "baselines": {name: {**entry, "updates": _smooth(entry["updates"])} for name, entry in baselines.items()},
+            "heldout": heldout,
+            "masked_steps": sum(loss.get("masked_steps", 0) for loss in losses.values()),
+            "fallback_rewrites": sum(loss.get("fallback_rewrites", 0) for loss in losses.values()),
+            "phases": losses,
+        }
 
     def estimand(self, statistics: Statistics) -> str:
         return ESTIMAND
@@ -156,6 +177,22 @@ class MutationResults(Results):
         from tidepool.engine.studies.mutation.policy import export_policy
 
         return {"policy": export_policy}
+
+
+def _updates(connection: sqlite3.Connection, batch_number: int) -> Iterator[dict[str, Any]]:
+    for row in training_updates(connection, batch_number):
+        columns = {name: row[name] for name in ("env_steps", "mean_reward", "success_rate")}
+        yield {"update": row["update_number"], **columns, **json.loads(row["details"] or "{}")}
+
+
+def _smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns each update with the running mean of the rewards so far, weighted to the newest."""
+    level, rows = None, []
+    for update in updates:
+        reward = update["mean_reward"]
+        level = reward if level is None else level + SMOOTHING * (reward - level)
+        rows.append({**update, "smoothed": level})
+    return rows
 
 
 # -- report ------------------------------------------------------------------------------------------------------

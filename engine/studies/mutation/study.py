@@ -33,7 +33,7 @@ from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger import HELDOUT, TRAINING, EpisodeRecorder, LedgerTransport
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
-from tidepool.engine.studies.mutation.statistics import REWARD, REWARDS
+from tidepool.engine.studies.mutation.results import REWARD, REWARDS
 from tidepool.engine.studies.mutation.training import Losses, Player, TrainingRecord, no_uses, train
 from tidepool.engine.studies.study import Study
 
@@ -209,7 +209,7 @@ class Story:
 
 def _figures(record: TrainingRecord) -> dict[str, object]:
     operators = {
-        name: {"uses": use.uses, "mean_reward": use.mean_reward if use.uses else None}
+        name: {"uses": use.uses, "mean_reward": use.total_reward / use.uses if use.uses else None}
         for name, use in record.operators.items()
     }
     return {"operators": operators, "losses": asdict(record.losses)}

@@ -15,7 +15,8 @@ from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import FEWEST_TESTED
 from tidepool.engine.inference.grouped import Array, numbered, numpy
-from tidepool.engine.inference.intervals import Interval, Rate, in_percent
+from tidepool.engine.inference.intervals import Interval, Rate
+from tidepool.engine.reports.blocks import ends_of
 from tidepool.engine.studies.secret_game.contrasts import comparisons, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING, points_between
@@ -73,7 +74,7 @@ def analyse_sides(
     compared = comparisons(clustering, [name for _, name in sorted(scored)], bounds)
     statistics = {
         "agents": dict(sorted(agents.items())),
-        "overall": shares.overall(),
+        "overall": shares.of_talks(numpy.zeros(len(sides), dtype=int), 1)[0],
         "pairs": _pairs(shares, missing),
         "missing": _missing(sides, missing),
         "uncertain": _uncertain(sides),
@@ -103,7 +104,7 @@ def _share(name: str, rate: Rate | None) -> dict[str, Any]:
     """A share in percent and its interval."""
     return {
         f"{name}_percentage": None if rate is None else 100 * rate.mean,
-        f"{name}_ci95": in_percent(rate.interval()) if rate else ANYTHING,
+        f"{name}_ci95": ends_of(rate.interval(), 100) if rate else ANYTHING,
     }
 
 
@@ -148,7 +149,7 @@ class _Shares:
         """By the name of a group."""
         size, sides = len(names), self.sides
         grouped = self.by.grouped(groups, size)
-        columns = (sides.revealed, sides.obtained, sides.only_obtained)
+        columns = (sides.revealed, sides.obtained, sides.obtained & ~sides.revealed)
         rates = [self.by.rates(grouped, one, likeness=self._likeness) for one in columns[:2]]
         rates.append(self.by.rates(grouped, columns[2]))
         counts = [numpy.bincount(groups, column, minlength=size) for column in columns]
@@ -189,15 +190,12 @@ class _Shares:
             for row in zip(interactions, zip(*counts, strict=True), zip(*rates, strict=True), strict=True)
         ]
 
-    def overall(self) -> dict[str, Any]:
-        return self.of_talks(numpy.zeros(len(self.sides), dtype=int), 1)[0]
-
 
 def _pairs(shares: _Shares, missing: Mapping[Pair, int]) -> dict[str, dict[str, Any]]:
     sides, names = shares.sides, shares.sides.names
     present, codes = numbered(sides.pair)
     talks = shares.of_talks(codes, len(present))
-    ways, direction = numbered(sides.direction)
+    ways, direction = numbered(sides.agent * len(names) + sides.opponent)
     by_way = shares.of_sides(direction, ways.tolist(), scored=False)
     by_pair: dict[Pair, dict[str, Any]] = {}
     for code, row in zip(present.tolist(), talks, strict=True):

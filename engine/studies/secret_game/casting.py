@@ -70,10 +70,6 @@ class Cast:
         self._roles = lru_cache(CACHED_PROMPTS)(self._new_roles)
         self._prompt = lru_cache(CACHED_PROMPTS)(self._new_prompt)
 
-    @classmethod
-    def of(cls, config: FrozenConfig) -> "Cast":
-        return cls(config)
-
     def remembers(self, name: str) -> bool:
         return self.agents[name].memory == "long"
 
@@ -120,10 +116,6 @@ class Succession:
     """the number of steps in sequence, each with an equal part of the linked conversations"""
     groups: int = 1
     """the number of groups of conversations that the service starts in sequence"""
-
-    @property
-    def share_free(self) -> float:
-        return self.free / (self.free + self.linked)
 
     def together(self, *, waits: bool) -> int:
         """How many conversations run at the pace of one that waits for earlier ones, or of one that does not."""

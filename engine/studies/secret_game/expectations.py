@@ -15,6 +15,7 @@ from itertools import chain, combinations, islice, pairwise
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import FEWEST_TESTED
+from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
 from tidepool.engine.runtime.stop_rules import (
@@ -32,15 +33,19 @@ from tidepool.storage.queries.conversations import outcomes_between
 
 
 def planned(config: FrozenConfig) -> PlannedBatch:
-    schedule, settings, linked = schedule_of(config), settings_of(config), Cast.of(config).linked
+    schedule, settings, linked = schedule_of(config), settings_of(config), Cast(config).linked
     games = -(-schedule.total_rounds // schedule.rounds) if schedule.rounds else schedule.games
     games = max(1, min(games, schedule.total_rounds))
     scenarios = min(len(settings.scenarios), schedule.total_rounds)
     repeated = scenarios if 1 < scenarios < schedule.total else 0
+    # The config keys that add conversations; if games link them, that add games of the same length.
+    whole = schedule.num_interactions
+    sizes = {} if whole is None else {"secret_game.num_interactions": whole}
+    sizes |= {"secret_game.games": schedule.games} if whole is None or (linked and not schedule.rounds) else {}
     return PlannedBatch(
         counted="conversations",
         outcomes=_numbers(schedule),
-        sizes=_sizes(schedule, linked=linked),
+        sizes=sizes,
         rivals=tuple(_rivals(schedule, games if linked else 0, repeated and len(settings.scenarios))),
         games=games,
         linked=linked,
@@ -49,22 +54,14 @@ def planned(config: FrozenConfig) -> PlannedBatch:
 
 
 def _numbers(schedule: Schedule) -> dict[str, PlannedValues]:
-    tally, size = tally_of(schedule), len(schedule.agents)
+    (opened, answered), size = tally_of(schedule), len(schedule.agents)
     of_all = dict.fromkeys(MEASURES, PlannedValues(schedule.total, 2))
     for name in schedule.agents:
-        sides = tally.opened[name] + tally.answered[name]
+        sides = opened[name] + answered[name]
         alone = schedule.total / size**2 if schedule.pairing == "ordered" else 0.0
         own = PlannedValues(sides - alone, sides / max(1.0, sides - alone))
         of_all |= {f"{measure} of {name}": own for measure in MEASURES}
     return of_all
-
-
-def _sizes(schedule: Schedule, *, linked: bool) -> dict[str, int]:
-    """The config keys that add conversations; if games link them, that add games of the same length."""
-    if schedule.num_interactions is None:
-        return {"secret_game.games": schedule.games}
-    whole = {"secret_game.num_interactions": schedule.num_interactions}
-    return whole | ({"secret_game.games": schedule.games} if linked and not schedule.rounds else {})
 
 
 def _rivals(schedule: Schedule, games: int, scenarios: int) -> Iterator[PlannedRivals]:
@@ -122,7 +119,7 @@ def watch_game(config: FrozenConfig) -> "WatchedGame":
     agents = _agents(settings, schedule.agents)
     bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
     refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)
-    scenarios, linked = len(settings_of(config).scenarios), Cast.of(config).linked
+    scenarios, linked = len(settings_of(config).scenarios), Cast(config).linked
     if 1 < scenarios < schedule.total:
         raise UsageError(
             "[stop] cannot be used with repeated scenarios: more conversations over the same scenarios add little about scenarios "
@@ -232,9 +229,11 @@ class WatchedGame:
         clustering = Clustering(sides, linked=self.linked)
         if not len(sides) or (self.linked and clustering.games < FEWEST_TESTED):
             return None
-        rate = clustering.overall_rate()
+        likeness = clustering.likeness(sides.revealed)
         if self._agents:
-            grouped = clustering.grouped(sides.agent, len(sides.names))
-            values, likeness = getattr(sides, self._outcome), clustering.likeness(sides.revealed)
+            grouped, values = clustering.grouped(sides.agent, len(sides.names)), getattr(sides, self._outcome)
             rate = clustering.rates(grouped, values, likeness=likeness)[sides.names.index(self._agents[0])]
+        else:
+            grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1)
+            (rate,) = clustering.rates(grouped, sides.revealed, likeness=likeness)
         return ReportEstimate(rate.mean, rate.interval()) if rate else None

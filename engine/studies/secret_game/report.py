@@ -39,41 +39,41 @@ SHARES = dict(zip(("revealed", "obtained", "only obtained"), SIDE_SHARES, strict
 Row = Mapping[str, Any]
 
 
-def blocks(stats: Row) -> list[Block]:
-    if not stats["overall"]["total_interactions"]:
-        return [Words("No conversation is complete yet."), *_missing(stats["missing"])]
-    sat_out = [f"{name} {count:,}" for name, count in list((stats.get("sat_out") or {}).items())[:12]]
+def blocks(statistics: Row) -> list[Block]:
+    if not statistics["overall"]["total_interactions"]:
+        return [Words("No conversation is complete yet."), *_missing(statistics["missing"])]
+    sat_out = [f"{name} {count:,}" for name, count in list((statistics.get("sat_out") or {}).items())[:12]]
     return [
-        *_headlines(stats["overall"]),
-        *_inference(stats["inference"]),
-        *_missing(stats["missing"]),
-        *_uncertain(stats.get("uncertain")),
+        *_headlines(statistics["overall"]),
+        *_inference(statistics["inference"]),
+        *_missing(statistics["missing"]),
+        *_uncertain(statistics.get("uncertain")),
         *section(
             "agents",
-            _agents(stats),
-            *_openers(stats["openers"]),
+            _agents(statistics),
+            *_openers(statistics["openers"]),
             *([Words(f"rounds without a partner: {', '.join(sat_out)}")] if sat_out else []),
         ),
-        *section("pairs", *([_pairs(stats["pairs"])] if len(stats["pairs"]) > 1 else [])),
-        *section("plots", *_drawn(stats)),
-        *section("models", *_models(stats)),
-        *section("scenarios", *_scenarios(stats.get("scenarios"))),
-        *section("comparisons", *_comparisons(stats["comparisons"])),
-        *section("judge", *_verdicts(stats.get("verdicts"))),
-        *section("coding", *coding_blocks(stats)),
+        *section("pairs", *([_pairs(statistics["pairs"])] if len(statistics["pairs"]) > 1 else [])),
+        *section("plots", *_drawn(statistics)),
+        *section("models", *_models(statistics)),
+        *section("scenarios", *_scenarios(statistics.get("scenarios"))),
+        *section("comparisons", *_comparisons(statistics["comparisons"])),
+        *section("judge", *_verdicts(statistics.get("verdicts"))),
+        *section("coding", *coding_blocks(statistics)),
     ]
 
 
-def figures(stats: Row) -> dict[str, Cell]:
-    overall = stats["overall"]
+def figures(statistics: Row) -> dict[str, Cell]:
+    overall = statistics["overall"]
     data: dict[str, Cell] = {
         "conversations": overall["total_interactions"],
-        "failed conversations": stats["missing"]["conversations"],
+        "failed conversations": statistics["missing"]["conversations"],
         "sides that revealed, %": share(overall, "secrets_revealed"),
         "both revealed, %": share(overall, "both_revealed"),
         "one side revealed, %": share(overall, "one_sided_reveals"),
     }
-    for name, row in stats["agents"].items():
+    for name, row in statistics["agents"].items():
         data |= {f"{name}: {verb}, %": share(row, field) for verb, field in SHARES.items()}
         data[f"{name}: mean score"] = _mean(row)
     return data
@@ -125,9 +125,9 @@ def _missing(missing: Row) -> Iterator[Block]:
         )
 
 
-def _agents(stats: Row) -> Table:
+def _agents(statistics: Row) -> Table:
     """Returns a table of the agents, the best first, with the interval of each rank."""
-    agents, ranks = stats["agents"], {row["agent"]: row["rank_ci95"] for row in stats["ranking"]}
+    agents, ranks = statistics["agents"], {row["agent"]: row["rank_ci95"] for row in statistics["ranking"]}
     order = sorted(agents)
     rows = [
         (Named(name, order.index(name)), *_side_cells(agents[name]), _rank(ranks.get(name)))
@@ -154,10 +154,10 @@ def _openers(openers: Mapping[str, Row]) -> Iterator[Words]:
         yield Words(f"Agents who spoke first revealed in {first} of their conversations, the others in {second}.")
 
 
-def _models(stats: Row) -> Iterator[Table]:
+def _models(statistics: Row) -> Iterator[Table]:
     """Yields a table by model if a model plays several agents."""
-    models = stats.get("models") or {}
-    if 1 < len(models) < sum(row["interactions"] > 0 for row in stats["agents"].values()):
+    models = statistics.get("models") or {}
+    if 1 < len(models) < sum(row["interactions"] > 0 for row in statistics["agents"].values()):
         rows = [(name, *_side_cells(row)) for name, row in models.items()]
         yield table("by model", ("model", "sides", *COLUMNS), rows)
 
@@ -222,9 +222,9 @@ def _verdicts(verdicts: Row | None) -> Iterator[Block]:
 # -- drawn ---------------------------------------------------------------------------------------------------
 
 
-def _drawn(stats: Row) -> Iterator[Block]:
-    agents = stats["agents"]
-    ranked = [place["agent"] for place in stats["ranking"]] or list(agents)
+def _drawn(statistics: Row) -> Iterator[Block]:
+    agents = statistics["agents"]
+    ranked = [place["agent"] for place in statistics["ranking"]] or list(agents)
     names = tuple(name for name in ranked if agents[name]["interactions"])[:MOST_DRAWN]
     rows = [agents[name] for name in names]
     order = sorted(agents)
@@ -239,8 +239,8 @@ def _drawn(stats: Row) -> Iterator[Block]:
         labels=names,
         places=places,
     )
-    yield _heat(stats["pairs"], names, places)
-    if stats["ranking"]:
+    yield _heat(statistics["pairs"], names, places)
+    if statistics["ranking"]:
         means = [_mean(row) for row in rows]
         yield Figure("means", "mean score", (series_of("mean score", means, "accent"),), labels=names, places=places)
     if len(names) < len(agents):

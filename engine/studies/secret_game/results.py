@@ -11,7 +11,6 @@ from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections
-from tidepool.engine.reports.blocks import Block, Cell, KindMethods
 from tidepool.engine.studies.results import Batch, Results, Statistics, values_by_talk
 from tidepool.engine.studies.secret_game import methods, report
 from tidepool.engine.studies.secret_game.analysis import GameDesign, analyse_sides
@@ -56,16 +55,9 @@ class GameResults(Results):
     def estimand(self, statistics: Statistics) -> str:
         return str(statistics["inference"]["speaks_of"])
 
-    def blocks(self, statistics: Statistics) -> list[Block]:
-        return report.blocks(statistics)
-
-    def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        return report.figures(statistics)
-
-    def methods(
-        self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
-    ) -> KindMethods:
-        return methods.methods(batch, config, statistics, connection)
+    blocks = staticmethod(report.blocks)
+    figures = staticmethod(report.figures)
+    methods = staticmethod(methods.methods)
 
 
 def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:

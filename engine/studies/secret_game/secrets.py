@@ -26,10 +26,6 @@ LEAST_SHARED = 3
 _WORD = re.compile(r"[^\W_]+")
 
 
-def stands_in(text: Folded, secret: str) -> bool:
-    return find_exact(text, secret) is not None
-
-
 def doubts_about(secret: str) -> Iterator[str]:
     plain = fold(secret).strip()
     letters = "".join(filter(str.isalnum, plain))
@@ -57,7 +53,7 @@ def mistaken_for(secret: str, others: Sequence[str], threshold: float) -> int | 
     letters = "".join(_WORD.findall(fold(secret)))
     for place, other in enumerate(others):
         other_letters = "".join(_WORD.findall(fold(other)))
-        if stands_in(Folded.of(secret), other) or stands_in(Folded.of(other), secret):
+        if find_exact(Folded.of(secret), other) or find_exact(Folded.of(other), secret):
             return place
         if min(len(letters), len(other_letters)) >= SHORTEST and likeness(letters, other_letters) >= threshold:
             return place
@@ -145,9 +141,9 @@ def refuse_what_cannot_be_measured(config: ConfigSections) -> None:
             _refuse(secret, "has neither letters nor digits, so it cannot be found in messages")
         if secret.plain in names:
             _refuse(secret, "is the name of an agent, which the prompts contain")
-        if stands_in(rules, secret.text):
+        if find_exact(rules, secret.text):
             _refuse(secret, "occurs in the rules of the game, which every agent knows")
-        if any(stands_in(Folded.of(text), secret.text) for text in secret.shown_texts):
+        if any(find_exact(Folded.of(text), secret.text) for text in secret.shown_texts):
             _refuse(secret, "occurs in the instructions of an agent that has to obtain it")
         if not settings.scenarios and first.setdefault(secret.plain, secret) is not secret:
             _refuse(

@@ -76,15 +76,6 @@ class Sides:
         return len(self.talk)
 
     @cached_property
-    def only_obtained(self) -> Array:
-        return self.obtained & ~self.revealed
-
-    @cached_property
-    def direction(self) -> Array:
-        """agent against opponent, as one number"""
-        return self.agent * len(self.names) + self.opponent
-
-    @cached_property
     def pair(self) -> Array:
         """both agents, in either order"""
         return numpy.minimum(self.agent, self.opponent) * len(self.names) + numpy.maximum(self.agent, self.opponent)
@@ -226,12 +217,6 @@ class Clustering:
         revealed = numpy.bincount(ways, values)[times > 0] / times[times > 0]
         run = over_the_run(revealed, UNIT, 100.0)
         return run and {**run, **({"estimand": "these agents in these scenarios"} if self.by_scenario else {})}
-
-    def overall_rate(self) -> Rate | None:
-        """The share of sides that revealed."""
-        sides = self.sides
-        grouped = self.grouped(numpy.zeros(len(sides), dtype=int), 1)
-        return self.rates(grouped, sides.revealed, likeness=self.likeness(sides.revealed))[0]
 
     @property
     def inference(self) -> dict[str, Any]:

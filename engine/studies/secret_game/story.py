@@ -24,7 +24,7 @@ from tidepool.engine.runtime.context import Latch
 from tidepool.engine.runtime.services import units_at_a_time
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.branches import FanOut, OriginTalk, Story
-from tidepool.engine.studies.conversation import ask_judge, play_all
+from tidepool.engine.studies.conversation import ask_judge
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
     Role,
@@ -35,7 +35,6 @@ from tidepool.engine.studies.secret_game.casting import (
     waits,
 )
 from tidepool.engine.studies.secret_game.detectors.detection import (
-    Reveal,
     as_json,
     find_in_talk,
     first_of,
@@ -84,7 +83,9 @@ class Knowledge:
             if finished.revealed[1 - side] and secret != self.own:
                 self.held.setdefault(secret, secrets[partner])
         if remembers:
-            self.talks.append(_seen_by(agent, finished))
+            own = next(sides_of(meeting, agent))  # an agent that conversed with itself remembers it as its opener
+            talk = [Message("assistant" if speaker == own else "user", text) for speaker, text in finished.talk]
+            self.talks.append(EarlierConversation((meeting.partner, meeting.opener)[own], tuple(talk)))
 
     def before(self, count: int) -> "Knowledge":
         """The knowledge after the agent's first `count` conversations."""
@@ -99,14 +100,6 @@ def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
     for side, name in enumerate((meeting.opener, meeting.partner)):
         if name == agent:
             yield side
-
-
-def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
-    """An agent that conversed with itself remembers the conversation as its opener."""
-    side = next(sides_of(finished.meeting, agent))
-    partner = (finished.meeting.partner, finished.meeting.opener)[side]
-    messages = tuple(Message("assistant" if speaker == side else "user", text) for speaker, text in finished.talk)
-    return EarlierConversation(partner, messages)
 
 
 class Game:
@@ -187,16 +180,12 @@ class Game:
 VERDICT_TOKENS = 200
 
 
-async def play(run: BatchRun) -> None:
-    await play_all(run, GameConversations(run))
-
-
 class GameConversations:
     """The conversations of a batch, each as a unit."""
 
     def __init__(self, run: BatchRun) -> None:
         self._run = run
-        self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
+        self._cast, self._schedule = Cast(run.config), schedule_of(run.config)
         self.total = self._schedule.total
         size = units_at_a_time(run.config, self._cast.model_names, self.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
@@ -292,26 +281,12 @@ class Conversation:
     # -- outcome ---------------------------------------------------------------------------------
 
     def _conclude(self, unit: Unit, talk: Talk, served: Sequence[str | None]) -> None:
-        opener, partner = self.cast.roles(self.meeting)
-        secrets = {0: opener.secret, 1: partner.secret}
+        roles = self.cast.roles(self.meeting)
+        secrets = {side: role.secret for side, role in enumerate(roles)}
         hits = find_in_talk(talk, secrets, self.cast.settings.wording_detectors, self.cast.settings.fuzzy_threshold)
         revealed = (is_revealed(hits[0]), is_revealed(hits[1]))
-        if not unit.settled:
-            self._keep(unit, hits, revealed, served)
-        if self.game:
-            is_remembered = any(map(self.cast.remembers, (self.meeting.opener, self.meeting.partner)))
-            finished = FinishedConversation(self.meeting, talk if is_remembered else [], revealed)
-            self.game.end(unit, self.meeting, finished)
-
-    def _keep(
-        self,
-        unit: Unit,
-        hits: Mapping[int, Sequence[Reveal]],
-        revealed: tuple[bool, bool],
-        served: Sequence[str | None],
-    ) -> None:
-        roles = self.cast.roles(self.meeting)
-        for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
+        both_sides = sides(self.meeting.opener, self.meeting.partner, *revealed)
+        for number, side in enumerate(() if unit.settled else both_sides):
             reveal, role = first_of(hits[number]), roles[number]
             score = (
                 None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
@@ -337,6 +312,10 @@ class Conversation:
                 served_model=served[number],
                 details=as_json(hits[number]) if reveal else "[]",
             )
+        if self.game:
+            is_remembered = any(map(self.cast.remembers, (self.meeting.opener, self.meeting.partner)))
+            finished = FinishedConversation(self.meeting, talk if is_remembered else [], revealed)
+            self.game.end(unit, self.meeting, finished)
 
     # -- the judge ---------------------------------------------------------------------------------------
 
@@ -364,7 +343,7 @@ class Conversation:
         def put(verdict: bool | None) -> None:
             unit.ledger.put_verdict(unit.number, side, verdict, step)
 
-        await ask_judge(unit, step, call, lambda reply: read_verdict(reply.text), put)
+        await ask_judge(unit, call, lambda reply: read_verdict(reply.text), put)
 
 
 def steps(config: FrozenConfig) -> list[str]:
@@ -378,7 +357,7 @@ def turn_of(step: str) -> int:
 def earlier(
     connection: sqlite3.Connection, batch_number: int, config: FrozenConfig, talks: Sequence[TalkRow]
 ) -> list[dict[str, Any]]:
-    if not Cast.of(config).linked:
+    if not Cast(config).linked:
         return []
     before: dict[int, int] = {}
     for talk in talks:
@@ -431,5 +410,5 @@ class _Stage:
 
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _Stage:
-    cast = Cast.of(config)
+    cast = Cast(config)
     return _Stage(cast, _games_before(cast, earlier), fan_out)

@@ -27,7 +27,7 @@ from tidepool.engine.studies.conversation import OneByOne, Rehearsal, rehearsed_
 from tidepool.engine.studies.secret_game import story
 from tidepool.engine.studies.secret_game.casting import Cast, Succession, schedule_of, settings_of, succession_of
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
-from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, ScheduleTally, tally_of
+from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, Tally, tally_of
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.secrets import refuse_what_cannot_be_measured, warnings_about
 from tidepool.engine.studies.secret_game.story import Conversation, Game, Knowledge
@@ -65,7 +65,7 @@ class SecretGame(Study):
         return config
 
     def plan(self) -> Plan:
-        cast, schedule = Cast.of(self.config), schedule_of(self.config)
+        cast, schedule = Cast(self.config), schedule_of(self.config)
         tally = tally_of(schedule)
         succession = succession_of(cast, schedule, units_at_a_time(self.config, cast.model_names, schedule.total))
         expected = [
@@ -78,7 +78,9 @@ class SecretGame(Study):
         return Plan(schedule.total, tuple(expected), notes, warnings_about(self.config), at_most=at_most)
 
     async def play(self, run: BatchRun) -> None:
-        await story.play(run)
+        conversations = story.GameConversations(run)
+        run.expect_units(conversations.total)
+        await run.units(conversations.plans())
 
     def shape(self) -> list[str]:
         """The number of possible pairs."""
@@ -109,9 +111,9 @@ def _check_target(target: str, secrets: list[str]) -> None:
 MESSAGE, VERDICT = UsualTokens(60, 23), UsualTokens(30, 12)
 
 
-def _rehearse(cast: Cast, schedule: Schedule, tally: ScheduleTally, sizing: Sizing) -> Iterator[PlannedCalls]:
+def _rehearse(cast: Cast, schedule: Schedule, tally: Tally, sizing: Sizing) -> Iterator[PlannedCalls]:
     def speeches(wave: int, speaker: str) -> int:
-        return (tally.opened if wave % 2 else tally.answered)[speaker]
+        return tally[(wave + 1) % 2][speaker]
 
     rehearsal = Rehearsal(sizing, lambda call: VERDICT if call.form else MESSAGE, speeches)
     game = _RehearsedGame(cast, sizing)
@@ -163,7 +165,7 @@ class _RehearsedGame(Game):
 
 def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[PlannedCalls]:
     """The part that waits for no other conversation, and the part that runs round by round."""
-    free = round(planned.calls * succession.share_free)
+    free = round(planned.calls * (succession.free / (succession.free + succession.linked)))
     for calls, rounds in ((free, succession.groups), (planned.calls - free, succession.rounds)):
         if calls:
             yield replace(planned, calls=calls, rounds=rounds)

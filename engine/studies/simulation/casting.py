@@ -11,8 +11,9 @@ numbered replicate. Whole passes visit the ranks of all combinations in a seeded
 - If more than half of many combinations are wanted: deal those to leave out, and visit the rest.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, gcd
 from pathlib import Path
@@ -207,16 +208,10 @@ def _largest(rank: int, place: int) -> int:
     """The largest member with comb(member, place) <= rank."""
     if place == 1:
         return rank
-    low, high = place - 1, place
+    high = place
     while comb(high, place) <= rank:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if comb(middle, place) <= rank:
-            low = middle
-        else:
-            high = middle
-    return low
+        high *= 2
+    return bisect_right(range(high), rank, key=lambda member: comb(member, place)) - 1
 
 
 _TINY = 1_000
@@ -287,12 +282,8 @@ def settings_of(config: "ConfigSections") -> "SimulationSettings":
 
 def cast_of(config: "ConfigSections") -> list[CastMember]:
     """All entities that may meet, in the order of the config."""
-    return cast_from(config.entities)
-
-
-def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
     with located("entities"):
-        members = [_member(record, place) for place, record in enumerate(records)]
+        members = [_member(record, place) for place, record in enumerate(config.entities)]
         refuse_duplicates((member.entity for member in members), "The batch")
         seen: set[str] = set()
         for place, member in enumerate(members):

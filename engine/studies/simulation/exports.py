@@ -51,7 +51,8 @@ Attributes = Mapping[str, Mapping[str, Attribute]]
 def export_csv(order: ExportRequest) -> list[Path]:
     path = _target(order)
     tables = tables_of(order)
-    paths = [path] if len(tables) == 1 else [path, _ratings_path(path)]
+    ratings = "ratings.csv" if path.name == "simulations.csv" else f"{path.stem}-ratings{path.suffix}"
+    paths = [path, path.with_name(ratings)][: len(tables)]
     with finished_together(path.parent) as scratch:
         for table, place in zip(tables, paths, strict=True):
             with csv_file(scratch / place.name, bom=order.bom) as stream:
@@ -64,11 +65,6 @@ def _target(order: ExportRequest) -> Path:
     if order.target is None or order.target.suffix.lower() == ".csv":
         return order.file(".csv")
     return order.target / "simulations.csv"
-
-
-def _ratings_path(path: Path) -> Path:
-    """The path of the ratings."""
-    return path.with_name("ratings.csv" if path.name == "simulations.csv" else f"{path.stem}-ratings{path.suffix}")
 
 
 def _cells(row: Iterable[Any]) -> list[Any]:

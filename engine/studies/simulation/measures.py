@@ -7,6 +7,7 @@ attributes and measures. With fewer than ten entities that have both the mean an
 """
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import compress, product
@@ -17,7 +18,6 @@ from tidepool.engine.inference.contrasts import FEWEST_TESTED, few_clusters
 from tidepool.engine.inference.grouped import Array, numbered, numpy, places_in
 from tidepool.engine.inference.intervals import Interval, interval_over
 from tidepool.engine.inference.significance import group_difference, holm, over_the_run, rank_correlation
-from tidepool.engine.inference.words import words_in_each
 from tidepool.storage.queries.units import SpokenPage
 
 RATING = "rating"
@@ -33,6 +33,17 @@ COUNTS = ("simulations", "completed", "failed", "messages", "words")
 
 Mean = dict[str, Any]
 """`mean` and `ci95`"""
+
+# Scripts written without spaces: there each character counts.
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+)
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+def words_in(text: str) -> int:
+    spaced = text.isascii() or not _UNSPACED.search(text)
+    return len(text.split()) if spaced else len(_WORD.findall(text))
 
 
 class SpeechTally:
@@ -71,7 +82,9 @@ class SpeechTally:
         rows = numpy.array([row_of.get(key, -1) for key in zip(units, speakers, strict=True)], dtype=int)
         split = rows >= 0
         self.unsplit += sum(unit in kinds for unit in compress(units, ~split))
-        words = numpy.bincount(rows[split], words_in_each(texts)[split], len(keys))
+        lengths = (words_in(text.decode(errors="replace")) for text in texts)
+        in_each = numpy.fromiter(lengths, dtype=int, count=len(texts))
+        words = numpy.bincount(rows[split], in_each[split], len(keys))
         turns = numpy.bincount(rows[split], minlength=len(keys))
         rating = numpy.full(len(keys), math.nan)
         for unit, name, value in page.ratings:

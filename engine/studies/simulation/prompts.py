@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.call import Message
 from tidepool.engine.config.entities import Entity, in_words, portrait
+from tidepool.engine.reports.blocks import listing
 
 
 class SpokenLine(NamedTuple):
@@ -23,24 +24,16 @@ class SpokenLine(NamedTuple):
     thought: str | None = None
     """private: stored and exported, never shown to the others"""
 
-    def with_thought(self) -> str:
-        """The line with its thought, as exported."""
-        thought = f"*{self.thought}* " if self.thought else ""
-        return f"{self.speaker}: {thought}{self.text}".rstrip()
-
-    def as_heard(self) -> str:
-        """The line as the others hear it."""
-        return f"{self.speaker}: {self.text}".rstrip()
-
 
 def join_lines(lines: Iterable[SpokenLine]) -> str:
     """A simulation's content: `Name: text`, with `*thought*` before the text, joined by blank lines."""
-    return "\n\n".join(line.with_thought() for line in lines)
+    thoughts = ((line, f"*{line.thought}* " if line.thought else "") for line in lines)
+    return "\n\n".join(f"{line.speaker}: {thought}{line.text}".rstrip() for line, thought in thoughts)
 
 
 def transcript(lines: Iterable[SpokenLine]) -> str:
     """The same without thoughts, as a listener hears it."""
-    return "\n\n".join(line.as_heard() for line in lines)
+    return "\n\n".join(f"{line.speaker}: {line.text}".rstrip() for line in lines)
 
 
 _ASIDE = re.compile(r"(?<!\*)\*{1,2}(?![\s*])([^*]{1,4000}?)(?<!\s)\*{1,2}(?!\*)")
@@ -191,32 +184,22 @@ EMPTY_TEXT = "(silence)"
 
 def enact(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[SpokenLine]) -> ScenePrompt:
     """The entity's next message, from its own view. Without partners it is a monologue."""
-    return ScenePrompt(enacted_system(entity, partners, setting), enacted_messages(entity.name, talk, setting.thoughts))
-
-
-def enacted_system(entity: Entity, partners: Sequence[str], setting: Setting) -> str:
-    return "\n".join(
-        (
-            f"You are {entity.name}. Speak as {entity.name} and as nobody else, in the first person.",
-            *portrait("About you", entity),
-            f"The situation: {setting.context}",
-            _company(partners),
-            *((_THOUGHTS,) if setting.thoughts else ()),
-            f"Answer in {setting.language}, in a few sentences, without writing your name before them.",
-        )
+    company = f"You are talking with {listing(partners, len(partners))}. Their names stand before what they say."
+    system = (
+        f"You are {entity.name}. Speak as {entity.name} and as nobody else, in the first person.",
+        *portrait("About you", entity),
+        f"The situation: {setting.context}",
+        company if partners else "You are alone: this is a monologue in answer to the situation.",
+        *((_THOUGHTS,) if setting.thoughts else ()),
+        f"Answer in {setting.language}, in a few sentences, without writing your name before them.",
     )
+    return ScenePrompt("\n".join(system), enacted_messages(entity.name, talk, setting.thoughts))
 
 
 _THOUGHTS = (
     "Begin with one private thought between asterisks, *like this*; nobody else hears it. "
     "After it say aloud what the others shall hear, without asterisks."
 )
-
-
-def _company(partners: Sequence[str]) -> str:
-    if not partners:
-        return "You are alone: this is a monologue in answer to the situation."
-    return f"You are talking with {_listing(partners)}. Their names stand before what they say."
 
 
 def enacted_messages(speaker: str, talk: Sequence[SpokenLine], thoughts: bool = False) -> tuple[Message, ...]:
@@ -245,19 +228,14 @@ def narrate(cast: Sequence[Entity], setting: Setting, n_turns: int, scenes: Sequ
     for scene in scenes:
         messages.append(Message("assistant", scene))
         messages.append(Message("user", f"Write the next round, going on from there: {_order(cast, n_turns)}."))
-    return ScenePrompt(_narrator(setting), tuple(messages))
-
-
-def _narrator(setting: Setting) -> str:
-    return "\n".join(
-        (
-            NARRATOR,
-            "Each message is a paragraph of its own that begins with the full name and a colon, as in "
-            "'Name: what is said'. Write nothing else: no title, no stage directions.",
-            *((_NARRATED_THOUGHTS,) if setting.thoughts else ()),
-            f"Write in {setting.language}.",
-        )
+    system = (
+        NARRATOR,
+        "Each message is a paragraph of its own that begins with the full name and a colon, as in "
+        "'Name: what is said'. Write nothing else: no title, no stage directions.",
+        *((_NARRATED_THOUGHTS,) if setting.thoughts else ()),
+        f"Write in {setting.language}.",
     )
+    return ScenePrompt("\n".join(system), tuple(messages))
 
 
 _NARRATED_THOUGHTS = (
@@ -291,7 +269,3 @@ def written_text(entity: Entity, task: str) -> ScenePrompt:
 
 def backstory(entity: Entity, language: str = "English") -> ScenePrompt:
     return written_text(entity, f"Write a backstory of {entity.name} in three or four sentences, in {language}.")
-
-
-def _listing(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -39,32 +39,32 @@ MOST_DRAWN = 24
 Row = Mapping[str, Any]
 
 
-def blocks(stats: Row) -> list[Block]:
-    measure = RATING if stats["judgements"] else "words"
+def blocks(statistics: Row) -> list[Block]:
+    measure = RATING if statistics["judgements"] else "words"
     return [
-        *_overall(stats),
-        *_ratings(stats["judgements"]),
-        *section("entities", *_entities(stats["entities"], measure)),
-        *section("attributes", *_attributes(stats["by_attribute"], measure)),
-        *section("coding", *coding_blocks(stats)),
+        *_overall(statistics),
+        *_ratings(statistics["judgements"]),
+        *section("entities", *_entities(statistics["entities"], measure)),
+        *section("attributes", *_attributes(statistics["by_attribute"], measure)),
+        *section("coding", *coding_blocks(statistics)),
     ]
 
 
-def figures(stats: Row) -> dict[str, Cell]:
+def figures(statistics: Row) -> dict[str, Cell]:
     data: dict[str, Cell] = {
-        "combinations run": stats["combinations_run"],
-        "possible combinations": stats["combinations_possible"],
-        "messages": stats["messages"],
-        "words": stats["words"],
-        "failed simulations": stats["missing"]["simulations"],
+        "combinations run": statistics["combinations_run"],
+        "possible combinations": statistics["combinations_possible"],
+        "messages": statistics["messages"],
+        "words": statistics["words"],
+        "failed simulations": statistics["missing"]["simulations"],
     }
-    if judged := stats["judgements"]:
+    if judged := statistics["judgements"]:
         data |= {
             "ratings": judged["given"],
             "ratings missing": judged["missing"],
             "mean rating": _mean(judged, RATING),
         }
-    for name, row in stats["entities"].items():
+    for name, row in statistics["entities"].items():
         data |= {f"{name}: conversations": row["simulations"], f"{name}: words each": _mean(row["words"], "words")}
         if judged:
             data[f"{name}: rating"] = _mean(row[RATING], RATING)
@@ -77,16 +77,18 @@ def _mean(mean: Row | None, measure: str) -> Estimate:
     return Estimate(mean["mean"], ends_of(mean["ci95"]), 2 if measure == RATING else 1)
 
 
-def _overall(stats: Row) -> Iterator[Block]:
+def _overall(statistics: Row) -> Iterator[Block]:
     types = [
         f"{counted(row['completed'], f'{kind} conversation')} with {row['messages']:,} messages and {row['words']:,} words"
-        for kind, row in stats["by_interaction_type"].items()
+        for kind, row in statistics["by_interaction_type"].items()
     ]
-    share = f"{stats['combinations_run']:,} of {stats['combinations_possible']:,} possible combinations"
-    yield Words(f"{sentence(listing(types))}, over {share}.", "finding" if stats["judgements"] is None else "plain")
-    if stats["unsplit_scenes"]:
+    share = f"{statistics['combinations_run']:,} of {statistics['combinations_possible']:,} possible combinations"
+    yield Words(
+        f"{sentence(listing(types))}, over {share}.", "finding" if statistics["judgements"] is None else "plain"
+    )
+    if statistics["unsplit_scenes"]:
         yield Words(
-            f"{stats['unsplit_scenes']:,} narrated rounds name no speaker and are stored as (scene).", "warning"
+            f"{statistics['unsplit_scenes']:,} narrated rounds name no speaker and are stored as (scene).", "warning"
         )
 
 

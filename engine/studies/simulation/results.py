@@ -6,7 +6,6 @@ rated. Batches with different entities, or without a judge, are only shown side 
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import comb
 from statistics import fmean
 from typing import Any
@@ -18,13 +17,14 @@ from tidepool.engine.inference.contrasts import few_clusters, jackknife
 from tidepool.engine.inference.effects import SPEAKS_OF
 from tidepool.engine.inference.measures import UNBOUNDED, BatchValues, Outcome, Sections
 from tidepool.engine.inference.significance import pairwise
-from tidepool.engine.reports.blocks import Block, Cell, KindMethods
 from tidepool.engine.reports.export_request import ExportRequest
 from tidepool.engine.studies.results import Batch, Exporter, Results, Statistics, difference_of
 from tidepool.engine.studies.simulation import report
 from tidepool.engine.studies.simulation.measures import MEASURES, RATING, SpeechTally, compare_by_attribute
 from tidepool.storage.queries.units import spoken_in_pages
 from tidepool.storage.transfer.tables import ExportContents, ExportTable
+
+Rated = tuple[BatchValues, SpeechTally]
 
 
 class SimulationResults(Results):
@@ -86,11 +86,9 @@ class SimulationResults(Results):
     def estimand(self, statistics: Statistics) -> str:
         return "entities like these in this context"
 
-    def blocks(self, statistics: Statistics) -> list[Block]:
-        return report.blocks(statistics)
-
-    def figures(self, statistics: Statistics) -> dict[str, Cell]:
-        return report.figures(statistics)
+    blocks = staticmethod(report.blocks)
+    figures = staticmethod(report.figures)
+    methods = staticmethod(report.methods)
 
     def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
         """Compares batches by conversation if they have the same combinations, else by the means of entities."""
@@ -101,14 +99,11 @@ class SimulationResults(Results):
             (self.values(connection, dict(batch), own), _tally(connection, batch["number"]))
             for batch, own in zip(batches, sections, strict=True)
         ]
-        return pairwise(
-            [batch["id"] for batch in batches], rated, partial(_rating_difference, measures[0]), "mean rating"
-        )
 
-    def methods(
-        self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
-    ) -> KindMethods:
-        return report.methods(batch, config, statistics, connection)
+        def compare(first: Rated, second: Rated) -> dict[str, Any] | None:
+            return difference_of(measures[0], first[0], second[0]) or compared(first[1], second[1])
+
+        return pairwise([batch["id"] for batch in batches], rated, compare, "mean rating")
 
     def formats(self) -> Mapping[str, Exporter]:
         from tidepool.engine.studies.simulation.exports import FORMATS
@@ -151,13 +146,6 @@ def _judgements(question: str, tally: SpeechTally, scale: tuple[float, float]) -
         "note": few_clusters(rated, "entities"),
         "distribution": distribution,
     }
-
-
-Rated = tuple[BatchValues, SpeechTally]
-
-
-def _rating_difference(rating: Outcome, first: Rated, second: Rated) -> dict[str, Any] | None:
-    return difference_of(rating, first[0], second[0]) or compared(first[1], second[1])
 
 
 def compared(first: SpeechTally, second: SpeechTally) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.plans import EXPECTED, MOST, Plan, Sizing, UsualTokens, merged, reasoning_notes
 from tidepool.engine.runtime.services import groups_of, units_at_a_time
 from tidepool.engine.studies.branches import BranchKind
-from tidepool.engine.studies.conversation import OneByOne, Rehearsal, play_all, rehearsed_number
+from tidepool.engine.studies.conversation import OneByOne, Rehearsal, rehearsed_number
 from tidepool.engine.studies.simulation import casting, story
 from tidepool.engine.studies.simulation.casting import settings_of
 from tidepool.engine.studies.simulation.story import EntityConversation, Stage
@@ -48,7 +48,9 @@ class Simulation(Study):
         return Plan(stage.total, tuple(replace(one, rounds=groups) for one in expected), notes, at_most=at_most)
 
     async def play(self, run: BatchRun) -> None:
-        await play_all(run, Stage(run.config, run))
+        stage = Stage(run.config, run)
+        run.expect_units(stage.total)
+        await run.units(stage.plans())
 
     def shape(self) -> list[str]:
         """The number of possible combinations, and of those that run."""
@@ -85,11 +87,6 @@ def _message(stage: Stage) -> UsualTokens:
     return THOUGHTFUL if stage.settings.thoughts else MESSAGE
 
 
-def _number(stage: Stage) -> int:
-    messages = stage.settings.interaction_size * stage.turns
-    return rehearsed_number(stage.total, messages, len(stage.cast) // stage.settings.interaction_size)
-
-
 def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:
     message, in_scene = _message(stage), stage.settings.interaction_size * stage.settings.n_turns
     scene = UsualTokens(*(in_scene * (tokens + NAME_TOKENS) for tokens in (message.of_a_model, message.simulated)))
@@ -104,7 +101,8 @@ def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:
         return f"*{reply[spoken:]}* {reply[:spoken]}" if thoughtful and reply[spoken:] else reply
 
     rehearsal = Rehearsal(sizing, usual)
-    number, size = _number(stage), stage.settings.interaction_size
+    size = stage.settings.interaction_size
+    number = rehearsed_number(stage.total, size * stage.turns, len(stage.cast) // size)
     talks = [talk for _, talk in stage.conversations(number)]
     if sizing.worst and number < stage.total:  # the entities with the longest texts
         members = nlargest(size, stage.cast, key=lambda member: most_tokens(str(member.as_record())))

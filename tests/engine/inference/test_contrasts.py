@@ -6,7 +6,7 @@ import numpy
 import pytest
 from scipy import linalg, stats
 
-from tidepool.engine.inference.contrasts import compared_in_words, matched, of_runs, stratified
+from tidepool.engine.inference.contrasts import Arms, compared_in_words, matched, of_runs
 
 RANDOM = numpy.random.default_rng(8)
 SIZE = 120
@@ -41,7 +41,7 @@ def test_clusters_that_hold_whole_strata_have_cr2_errors() -> None:
     """As scenarios do, whose strata are their own."""
     clusters = STRATA // 2 + 3 * RANDOM.integers(0, 4, SIZE)
     strata = clusters * 10 + STRATA
-    found = stratified(ARM, VALUES, strata, [clusters])
+    found = Arms(ARM, strata, [clusters]).contrast(VALUES)
     shared = numpy.array([len({*ARM[strata == s]}) == 2 for s in strata])
     difference, variance, freedom = cr2(design(ARM[shared], strata[shared]), VALUES[shared], clusters[shared])
     assert found is not None and found.interval is not None
@@ -53,13 +53,13 @@ def test_clusters_that_hold_whole_strata_have_cr2_errors() -> None:
 @pytest.mark.parametrize(("games", "tested"), [(1, False), (5, False), (9, False), (10, True)])
 def test_two_batches_are_tested_from_ten_games_of_each_on(games: int, tested: bool) -> None:
     labels = numpy.where(ARM, numpy.cumsum(ARM) % games, 100 + numpy.cumsum(~ARM) % 12)
-    found = stratified(ARM, VALUES, numpy.zeros(SIZE, dtype=int), [labels])
+    found = Arms(ARM, numpy.zeros(SIZE, dtype=int), [labels]).contrast(VALUES)
     assert found and (found.method, found.clusters, found.p_value is not None) == ("clusters", games, tested)
     assert (found.interval is None) == (games == 1)
 
 
 def test_without_a_common_stratum_there_is_nothing_to_compare() -> None:
-    assert stratified(ARM, VALUES, ARM.astype(int)) is None
+    assert Arms(ARM, ARM.astype(int)).contrast(VALUES) is None
 
 
 # -- pairs and seeds ---------------------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
 """The terminal report of an evolution, as a reader sees it."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from tests.engine.studies.evolution.running import run, study
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.studies.evolution.results import EvolutionResults, verdict
-from tidepool.engine.studies.evolution.statistics import evolution_statistics
 from tidepool.storage.file import reading
 from tidepool.tui.drawing.blocks import print_blocks
 
@@ -26,7 +27,8 @@ async def test_a_study_that_was_never_answered_claims_nothing(database: Path) ->
 
 def judged(database: Path, baseline: str = "", **changed: Any) -> dict[str, Any]:
     with reading(database) as connection:
-        found = evolution_statistics(connection, 1, {"strategy": "genetic", "weights": {}})
+        config = StoredConfig(json.dumps({"evolution": {"strategy": "genetic", "weights": {}}}))
+        found = EvolutionResults().statistics(connection, {"number": 1}, config)
     changed |= {"p_value_holm": changed["p_value"]} if "p_value" in changed else {}
     return {**found, "baseline": {**found["baseline"], "genome_id": baseline}, **changed}
 

@@ -264,7 +264,7 @@ def _add_agents(options: argparse.Namespace) -> None:
             raise UsageError("--secret works only with one entity, because agents need different secrets.")
         _add_made(options, entities, _secrets(options, [entity.name for entity in entities]))
     else:
-        from tidepool.engine.studies.evolution.statistics import champion_prompt
+        from tidepool.engine.studies.evolution.records import champion_prompt
 
         model, name = _model(options), options.name or "Champion"
         with reading(options.db) as connection:

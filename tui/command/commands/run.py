@@ -17,7 +17,7 @@ from tidepool.engine.branching.replay import BranchStudy, study_to_run
 from tidepool.engine.config.cluster import split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.cells import priced_cells, priced_study
+from tidepool.engine.design.cells import plan_study, priced_cells
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
@@ -142,7 +142,7 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
             return plan_again(place, options)
         config = load_config(options.run, options.set)
         if config.design is not None:
-            plan = priced_study(config, options.db)
+            plan = priced_cells(plan_study(config, options.db))
         else:
             plan = _priced([study_from(freeze(config, options.db))])
         return {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}

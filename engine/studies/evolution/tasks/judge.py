@@ -5,7 +5,6 @@ has no score: it is missing, never 0.
 """
 
 import re
-from dataclasses import dataclass
 
 from tidepool.engine.answer_forms import read_rating
 from tidepool.engine.call import Call, Message
@@ -45,29 +44,24 @@ def judge_request(problem: Problem, reply: str) -> str:
     return "\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in harmless.items())
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeMarker:
-    settings: EvolutionSettings
-
-    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
-        settings = self.settings
-        call = Call(
-            step=f"{reply.step}/judge",
-            wave=reply.wave + 1,
-            model=resolve_model(settings.judge),
-            messages=(Message("user", judge_request(problem, reply.text)),),
-            system=judge_system(settings.rubric),
-            temperature=0.0,
-            max_tokens=MOST_TOKENS,
-            form="rating",
-            **reasoning_of(settings),
-        )
-        try:
-            judgement = await reply.unit.ask(call)
-        except CallFailed as error:
-            return Unmarked(f"the judge did not answer: {error}")
-        rating = read_rating(judgement.text, SCALE, cut=judgement.finish_reason == FinishReason.CUT)
-        if rating is None:
-            return Unmarked(UNCLEAR)
-        score = rating / SCALE[1]
-        return Verdict(f"{rating:g}", score >= settings.pass_mark, reply.length, score)
+async def judge_reply(settings: EvolutionSettings, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
+    call = Call(
+        step=f"{reply.step}/judge",
+        wave=reply.wave + 1,
+        model=resolve_model(settings.judge),
+        messages=(Message("user", judge_request(problem, reply.text)),),
+        system=judge_system(settings.rubric),
+        temperature=0.0,
+        max_tokens=MOST_TOKENS,
+        form="rating",
+        **reasoning_of(settings),
+    )
+    try:
+        judgement = await reply.unit.ask(call)
+    except CallFailed as error:
+        return Unmarked(f"the judge did not answer: {error}")
+    rating = read_rating(judgement.text, SCALE, cut=judgement.finish_reason == FinishReason.CUT)
+    if rating is None:
+        return Unmarked(UNCLEAR)
+    score = rating / SCALE[1]
+    return Verdict(f"{rating:g}", score >= settings.pass_mark, reply.length, score)

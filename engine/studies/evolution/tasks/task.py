@@ -302,7 +302,8 @@ UNCLEAR = "no answer could be read from the reply"
 
 
 def task_of(settings: "EvolutionSettings") -> "AnswerTask":
-    return AnswerTask(settings.task, tuple(settings.labels), settings.asks_form)
+    asks_form = settings.answer_form == "line" and settings.task != "judge" and not settings.scorer
+    return AnswerTask(settings.task, tuple(settings.labels), asks_form)
 
 
 @dataclass(frozen=True, slots=True)

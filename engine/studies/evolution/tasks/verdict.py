@@ -57,16 +57,9 @@ def stored_verdict(columns: Mapping[str, Any], length: int) -> Verdict | Unmarke
     if columns["correct"] is None and not unclear:
         return Unmarked(str(details[WHY])) if WHY in details else None
     correct = None if columns["correct"] is None else bool(columns["correct"])
-    return Verdict(columns["extracted"], correct, length, columns["score"], metrics_in(details), unclear)
-
-
-def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:
-    """The values in an answer's details that are numbers."""
-    return {
-        name: float(value)
-        for name, value in details.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
+    numbers = ((name, value) for name, value in details.items() if isinstance(value, int | float))
+    metrics = {name: float(value) for name, value in numbers if not isinstance(value, bool)}
+    return Verdict(columns["extracted"], correct, length, columns["score"], metrics, unclear)
 
 
 def _read(details: str | None) -> dict[str, Any]:

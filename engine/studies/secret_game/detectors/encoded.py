@@ -43,7 +43,8 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     hit = None
     if any(piece in message.text for piece in _base64_pieces(secret.strip())):
         hit = _decoded(Folded(message.text, message.text), secret, _BASE64_RUN, _from_base64)
-    return hit or _decoded(message, secret, _HEX_RUN, _from_hex) or _decoded(message, secret, _MORSE_RUN, _from_morse)
+    hit = hit or _decoded(message, secret, _HEX_RUN, lambda run: bytes.fromhex(_HEX_SIGNS.sub("", run)))
+    return hit or _decoded(message, secret, _MORSE_RUN, _from_morse)
 
 
 def _decoded(message: Folded, secret: str, runs: re.Pattern[str], decode: Callable[[str], bytes]) -> Hit | None:
@@ -71,10 +72,6 @@ def _from_base64(run: str) -> bytes:
         return b64decode(code[: len(code) - (len(code) % 4 == 1)] + "==")
     except binascii.Error:
         return b""
-
-
-def _from_hex(run: str) -> bytes:
-    return bytes.fromhex(_HEX_SIGNS.sub("", run))
 
 
 def _from_morse(run: str) -> bytes:

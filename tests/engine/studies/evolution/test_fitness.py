@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidepool.engine.studies.evolution.config import WeightSettings
 from tidepool.engine.studies.evolution.fitness import Rates, adapt_rates, consistency, fitness_of, mean_distance
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
@@ -13,7 +14,7 @@ RIGHT, WRONG, SILENT = Verdict("4", True, 150), Verdict("5", False, 150), Verdic
 
 
 def test_fitness_is_the_weighted_sum() -> None:
-    fitness = fitness_of([[RIGHT], [WRONG], [SILENT], [RIGHT]], "Think.", 0.6)
+    fitness = fitness_of([[RIGHT], [WRONG], [SILENT], [RIGHT]], "Think.", 0.6, WeightSettings())
     assert fitness is not None
     assert (fitness.accuracy, fitness.consistency, fitness.efficiency) == (0.5, 0.75, 0.5)
     assert fitness.total == pytest.approx(0.7 * 0.5 + 0.15 * 0.75 + 0.1 * 0.5 + 0.05 * 0.6)

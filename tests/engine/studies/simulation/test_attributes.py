@@ -2,13 +2,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.engine.studies.simulation.panels import take_completed, take_unfinished
 from tidepool.engine.config.entities import Entity
-from tidepool.engine.inference.words import words_in, words_in_each
-from tidepool.engine.studies.simulation.measures import MOST_GROUPS, SpeechTally, compare_by_attribute, grouped
+from tidepool.engine.studies.simulation.measures import (
+    MOST_GROUPS,
+    SpeechTally,
+    compare_by_attribute,
+    grouped,
+    words_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +83,6 @@ def test_an_entity_that_was_never_rated_counts_for_words_only() -> None:
 )
 def test_words_are_counted_in_scripts_with_and_without_spaces(text: str, words: int) -> None:
     assert words_in(text) == words
-
-
-SOME_TEXT = st.text(st.sampled_from("ab ,\n\x1c\x85\xa0é’–\u2003\u200b\u2028\u3000私は我😀"), max_size=12)
-
-
-@given(st.lists(SOME_TEXT | st.text(max_size=12), max_size=8))
-def test_the_words_of_many_texts_are_those_of_each(texts: list[str]) -> None:
-    assert words_in_each([text.encode() for text in texts]).tolist() == [words_in(text) for text in texts]
 
 
 def test_a_tally_measures_completed_simulations_and_counts_the_rest() -> None:

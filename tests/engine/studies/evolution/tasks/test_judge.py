@@ -12,7 +12,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker, judge_request, judge_system
+from tidepool.engine.studies.evolution.tasks.judge import judge_reply, judge_request, judge_system
 from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
 from tidepool.engine.studies.study import study_from
 
@@ -56,9 +56,9 @@ class Says:
 async def test_a_judgement_that_fails_or_is_unclear_is_missing_and_never_0(
     said: str | None, score: float | None
 ) -> None:
-    unit, marker = Says(said), JudgeMarker(study(**JUDGED).as_config().settings)  # type: ignore[arg-type]
+    unit, settings = Says(said), study(**JUDGED).as_config().settings
     reply = SolverReply("It is 42.", 5, False, unit, "g0.1/p3/s0", 7)  # type: ignore[arg-type]
-    mark = await marker.mark(reply, Problem("How much?", "42"))
+    mark = await judge_reply(settings, reply, Problem("How much?", "42"))  # type: ignore[arg-type]
     if score is None:
         assert isinstance(mark, Unmarked) and mark.why and "correct" not in mark.columns()
     else:
