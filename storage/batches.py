@@ -55,12 +55,6 @@ class NewBatch:
     version: str
 
 
-def create_batch(path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str) -> str:
-    """Creates a pending batch and returns its id."""
-    with writing(path) as connection:
-        return insert_batch(connection, NewBatch(kind, name, description, seed, config, version))[0]
-
-
 def insert_batch(
     connection: sqlite3.Connection,
     batch: NewBatch,
@@ -76,7 +70,7 @@ def insert_batch(
         name=batch.name,
         description=batch.description,
         seed=batch.seed,
-        host=host_name(),
+        host=socket.gethostname(),
         config=batch.config,
         version=batch.version,
         created_at=time.time(),
@@ -184,7 +178,7 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     """Whether a process runs the batch. Checks the lock on this host, and the heartbeat elsewhere."""
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
-    if batch["host"] == host_name():
+    if batch["host"] == socket.gethostname():
         return is_held(path, str(batch["study_id"] or batch["id"]))
     # The age may be negative after a clock was set back, and an untrusted file may contain any time.
     return bool(abs(time.time() - progress["heartbeat_at"]) <= STALE_SECONDS)
@@ -200,7 +194,7 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
             status=BatchStatus.IN_PROGRESS,
             **dict.fromkeys(("reason", "stop_code", "finished_at")),
             paused=False,
-            host=host_name(),
+            host=socket.gethostname(),
             simulated=simulated,
         )
         db.change(connection, db.Progress, {"batch_number": number}, heartbeat_at=time.time(), replayed=0)
@@ -423,11 +417,6 @@ PROBE_SECONDS = 1.0
 """longer than a process holds a lock only to check whether it is free"""
 
 
-def host_name() -> str:
-    """Returns the name of this host for the row of a batch."""
-    return socket.gethostname()
-
-
 @contextmanager
 def holding(path: Path, batch_id: str) -> Iterator[None]:
     """Holds the lock of a batch, or of its study. Raises BatchLocked at once if another process holds it.
@@ -474,7 +463,11 @@ def _refuse_second_host(path: Path, batch_id: str) -> None:
     )
     with reading(path) as connection:
         before = connection.execute(query, (batch_id, batch_id)).fetchone()
-        if before is None or before["status"] != BatchStatus.IN_PROGRESS or before["host"] in (None, host_name()):
+        if (
+            before is None
+            or before["status"] != BatchStatus.IN_PROGRESS
+            or before["host"] in (None, socket.gethostname())
+        ):
             return
         time.sleep(3 * HEARTBEAT_SECONDS)
         after = connection.execute(query, (batch_id, batch_id)).fetchone()

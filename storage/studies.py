@@ -4,7 +4,7 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -67,16 +67,14 @@ def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequen
     text = json.dumps(design, ensure_ascii=False)
     with writing(path) as connection:
         db.add(connection, db.Study(id=study_id, name=name, design=text, created_at=time.time()))
-        return study_id, list(_insert(connection, study_id, cells))
-
-
-def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
-    for cell in cells:
-        batch_id, number = insert_batch(connection, cell.batch)
-        db.change(connection, db.Batch, {"number": number}, study_id=study_id, replicate=cell.replicate)
-        for factor, level in cell.levels.items():
-            db.add(connection, db.StudyCell(batch_number=number, factor=factor, level=level))
-        yield batch_id
+        batch_ids = []
+        for cell in cells:
+            batch_id, number = insert_batch(connection, cell.batch)
+            batch_ids.append(batch_id)
+            db.change(connection, db.Batch, {"number": number}, study_id=study_id, replicate=cell.replicate)
+            for factor, level in cell.levels.items():
+                db.add(connection, db.StudyCell(batch_number=number, factor=factor, level=level))
+    return study_id, batch_ids
 
 
 def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | None:

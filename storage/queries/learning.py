@@ -17,15 +17,6 @@ from tidepool.storage.queries.units import StoredMessage, whole
 from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
 
-def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
-    row = connection.execute(
-        "SELECT prompt, fitness, accuracy, missing, genome_id, generation, operator FROM genome "
-        "WHERE batch_number = ? AND genome_id = ?",
-        (batch_number, genome_id),
-    ).fetchone()
-    return None if row is None else dict(row)
-
-
 def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
     """Returns a genome with its parents and the parts of its fitness. For a genome outside the family tree, such as one of a
     random search, reads the prompt from its calls."""

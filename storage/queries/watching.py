@@ -81,7 +81,8 @@ class BatchLine:
 
     @property
     def partly_simulated(self) -> bool:
-        return self.simulated and uses_real_provider(self.limits)
+        """Whether some calls may go to a real provider."""
+        return self.simulated and any(name != "simulated" for name in providers_used(self.limits))
 
     @property
     def free(self) -> bool:
@@ -131,11 +132,6 @@ def resting_in(limits: str) -> dict[str, Any]:
         and rest.keys() == _REST
         and all(isinstance(rest[name], int | float) for name in ("since", "until"))
     }
-
-
-def uses_real_provider(limits: str) -> bool:
-    """Whether calls may go to a real provider."""
-    return any(name != "simulated" for name in providers_used(limits))
 
 
 def providers_used(limits: str) -> list[str]:

@@ -144,13 +144,9 @@ def levels_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, s
     return {row["factor"]: row["level"] for row in rows.fetchall() if row["factor"]}
 
 
-def column_of(factor: str) -> str:
-    """Returns the factor's name, with the prefix `factor: ` in every table if any view has a column of this name."""
-    return f"factor: {factor}" if factor.casefold() in _OF_VIEWS else factor
-
-
 def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> ExportTable:
-    """Adds a column for the replicate and for each factor at the end of the table."""
+    """Adds a column for the replicate and for each factor at the end of the table. A factor has the prefix `factor: ` in every
+    table if any view has a column of its name."""
     if not batch["study_id"] or table.name in WITHOUT_FACTORS:
         return table
     used_names = {name.casefold() for name in table.columns}
@@ -158,7 +154,7 @@ def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> Expor
     if REPLICATE not in used_names:
         more[REPLICATE] = "integer", batch["replicate"]
     for name, level in levels.items():
-        more[f"factor: {name}" if name.casefold() in used_names else column_of(name)] = "text", level
+        more[f"factor: {name}" if name.casefold() in used_names | _OF_VIEWS else name] = "text", level
     columns = table.columns | {name: held for name, (held, _) in more.items()}
     behind = tuple(value for _, value in more.values())
     return ExportTable(table.name, columns, ((*row, *behind) for row in table.rows))

@@ -8,7 +8,7 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists
 from tidepool.storage.batches import find_batch
-from tidepool.storage.queries.learning import genome, genome_counts
+from tidepool.storage.queries.learning import genome_counts, genome_history
 from tidepool.storage.queries.summary import findings
 
 # Keys in the order of the JSON. Each is present, as null if unknown, except those in `LEFT_OUT`.
@@ -56,7 +56,9 @@ def _in_order(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
     """An unfinished run has a leader, but no final test yet."""
-    leaders = [genome(connection, batch_number, item["leader"]) for item in (generations[-1:] + generations[:1])]
+    leaders = [
+        genome_history(connection, batch_number, item["leader"]) for item in (generations[-1:] + generations[:1])
+    ]
     champion, baseline = (dict(row) if row else None for row in leaders or (None, None))
     return {
         "champion": champion,
@@ -74,7 +76,7 @@ def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
     if batch["kind"] != "evolution":
         raise NotFound(f"Batch {batch['id']} is a {batch['kind']}. Only an evolution has a champion.")
     champion = finalists(connection, batch["number"]).get("champion")
-    row = genome(connection, batch["number"], champion) if champion else None
+    row = genome_history(connection, batch["number"], champion) if champion else None
     if row is None:
         raise NotFound(f"Batch {batch['id']} has no champion yet, because no generation is complete.")
     return join_segments(split_frame(split_segments(row["prompt"]))[0])
