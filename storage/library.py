@@ -138,21 +138,10 @@ def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
     prepare(path, create=False)
     with writing(path) as connection:
         ids = [str(row["id"]) for row in _find_rows(connection, shelf, references)]
-        _delete(connection, shelf, ids)
+        for record_id in ids:
+            db.remove(connection, _table(shelf), id=record_id)
     settle(path)
     return ids
-
-
-def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
-    """Removes the items with these exact ids. Ignores missing ids."""
-    with writing(path) as connection:
-        _delete(connection, shelf, ids)
-    settle(path)
-
-
-def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
-    for record_id in ids:
-        db.remove(connection, _table(shelf), id=record_id)
 
 
 def _table(shelf: Shelf) -> "type[SQLModel]":

@@ -75,13 +75,6 @@ class FinishReason(StrEnum):
     """the provider stopped early or sent an error instead of a reply"""
 
 
-class Transport(StrEnum):
-    """How the calls of a wave are sent to a provider."""
-
-    LIVE = "live"
-    BATCH = "batch"
-
-
 GIVEN_UP = "given up"
 """remote state of a provider batch that is abandoned when its batch is resumed"""
 

@@ -228,7 +228,6 @@ def reply_from_row(row: sqlite3.Row) -> Reply:
         row["cost_usd"],
         row["seconds"],
         row["source"],
-        None,
         row["finish_reason"],
         row["served_model"],
     )
@@ -342,7 +341,6 @@ class CallRecorder(CallJournal):
             answer.cost_usd,
             seconds,
             source,
-            None,
             answer.finish,
             answer.served_model,
         )

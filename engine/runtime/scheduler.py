@@ -64,12 +64,8 @@ class BatchAssembly:
     def __init__(self, batch_id: str, records: ProviderBatchBook) -> None:
         self._batch_id = batch_id
         self._records = records
-        self._repetitions: Counter[str] = Counter()
-        """number of batches so far, by content"""
-
-    def resume(self) -> None:
-        """After a restart: counts earlier batches, so that equal content becomes another provider batch."""
-        self._repetitions = self._records.made_so_far()
+        self._repetitions = records.made_so_far()
+        """number of batches so far, by content, since equal content becomes another provider batch"""
 
     def new(self, provider: str, group: str, pendings: list[CollectedCall]) -> ProviderBatch:
         addresses = {pending.address: pending.key.hex() for pending in pendings}
@@ -513,7 +509,6 @@ class BatchScheduler:
 
     def resume(self) -> None:
         """After a restart: follows the open provider batches of the file."""
-        self._assembly.resume()
         for stored in self._records.open():
             job = self._assembly.restored(stored)
             lifecycle = self._lifecycle_at(stored.provider)

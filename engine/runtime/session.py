@@ -281,7 +281,8 @@ class Session:
         self._shared = SharedRun(run_id, several=len(turns) > 1)
         if any(turn.study.code() for turn in turns):
             self._shared.seals = ReplySeals()
-        self._shared.window.concurrency = self._shared.live_window.concurrency = self._concurrency
+        for window in (self._shared.window, self._shared.live_window):
+            window.concurrency = lambda: sum(account.limiter.ceiling for account in self._accounts.values())
         self._plan = merge_plans([turn.plan for turn in turns if not turn.ended])
         self.runs: list[BatchRun] = []
         self._mains: list[asyncio.Task[None] | None] = [None] * len(turns)
@@ -334,10 +335,6 @@ class Session:
             self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
             self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
-
-    def _concurrency(self) -> int:
-        """Live calls that may be in flight, by the current limits."""
-        return sum(account.limiter.ceiling for account in self._accounts.values())
 
     def _has_waves(self, turn: RunningBatch) -> bool:
         """Whether its calls may wait for a wave."""
