@@ -425,19 +425,15 @@ def holding(path: Path, batch_id: str) -> Iterator[None]:
     the lock file before it releases the lock. `filelock` retries if it locked a file that was just removed.
     """
     _refuse_second_host(path, batch_id)
-    where = lock_path(path, _locked_as(path, batch_id))
+    with reading(path) as connection:  # all batches of a study run together, under one lock with the study's id
+        study_id = value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,))
+    where = lock_path(path, study_id or batch_id)
     lock = _acquired(where, batch_id)
     try:
         yield
     finally:
         where.unlink(missing_ok=True)
         lock.release()
-
-
-def _locked_as(path: Path, batch_id: str) -> str:
-    """Returns the id of the lock. All batches of a study run together, under one lock with the study's id."""
-    with reading(path) as connection:
-        return value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,)) or batch_id
 
 
 def _acquired(lock_file: Path, batch_id: str) -> "FileLock":

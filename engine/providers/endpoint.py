@@ -8,7 +8,7 @@ passes `scrub_keys`.
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -191,7 +191,8 @@ def _tag(price: ModelPrice) -> PriceTag:
 
 def open_provider(name: str, settings: ProviderSettings) -> Provider:
     """Opens a provider with its own settings. A batch calls `serve` to mark requests as its own."""
-    _refuse_secrets(name, {"base_url": [settings.base_url or ""], "hosts": settings.hosts})
+    _refuse_secrets(name, "base_url", [settings.base_url or ""])
+    _refuse_secrets(name, "hosts", settings.hosts)
     if is_endpoint(name, settings):
         family: ProviderSpec = PROVIDERS[endpoint_of(name, settings).like]
         return family.open(settings, name)
@@ -218,12 +219,11 @@ def _timed(provider: Provider) -> Provider:
     return provider
 
 
-def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:
+def _refuse_secrets(name: str, key: str, addresses: Sequence[str]) -> None:
     """Rejects addresses with passwords, since a config is stored and shared with its study."""
-    for key, written in addresses.items():
-        if any(map(has_credentials, written)):
-            raise UsageError(
-                f"[providers.{name}]: an address contains a user name or password, which would be stored with the study. "
-                "Set it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
-                ("providers", name, key),
-            )
+    if any(map(has_credentials, addresses)):
+        raise UsageError(
+            f"[providers.{name}]: an address contains a user name or password, which would be stored with the study. "
+            "Set it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
+            ("providers", name, key),
+        )

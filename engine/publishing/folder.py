@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidepool.engine.errors import FileError, UsageError
-from tidepool.engine.exports.export import study_pages
-from tidepool.engine.exports.html_report import html_report
-from tidepool.engine.exports.markdown import markdown_report
+from tidepool.engine.exports.export import report_pages
 from tidepool.engine.exports.toml import missing_files, study_toml, toml_of, without_paths
 from tidepool.engine.providers.replies import ABSOLUTE_PATH
 from tidepool.engine.publishing.card import (
@@ -27,11 +25,10 @@ from tidepool.engine.publishing.card import (
     models_of,
     servers_in,
 )
-from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import all_batches, find_batch
 from tidepool.storage.file import reading, settle, value_of
-from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
+from tidepool.storage.studies import StoredStudy, cells_of, study_of
 from tidepool.storage.transfer.formats import finished_together, write_parquet_tables, write_text
 from tidepool.storage.transfer.study_files import copy_to_publish
 from tidepool.storage.transfer.tables import joined, tables_of
@@ -136,7 +133,8 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
         )
         published = replace(published, notes=(note,))
     _config(folder, source, notes)
-    _reports(folder, connection, rows[0], source.study)
+    for suffix, text in report_pages(copy, source.study, rows[0]).items():
+        write_text(folder / f"report{suffix}", text)
     write_text(folder / "DATA.md", dictionary(published))
     write_text(folder / "README.md", card(published))
     return published
@@ -161,17 +159,3 @@ def _config(folder: Path, source: _Source, notes: list[str]) -> None:
         return
     if files := missing_files(study, batches):
         notes.append(f"study.toml names {', '.join(files)}. Put them into its folder. {FILE} does not need them.")
-
-
-def _reports(folder: Path, connection: sqlite3.Connection, batch: sqlite3.Row, study: StoredStudy | None) -> None:
-    copy = folder / FILE
-    if study is not None:
-        pages = study_pages(copy, study.id)
-    else:
-        report, cells = report_of(copy, summarise(copy, batch["id"])), [StoredCell(batch, {})]
-        pages = {
-            "report.html": html_report(connection, cells, report),
-            "report.md": markdown_report(connection, cells, report),
-        }
-    for name, text in pages.items():
-        write_text(folder / name, text)

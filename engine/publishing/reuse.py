@@ -137,7 +137,6 @@ class Rerun:
     parts: tuple[RerunPart, ...]
     design: Mapping[str, Any] | None
     """of a study of several batches"""
-    changes: tuple[str, ...]
 
     def refuse(self) -> None:
         """Raises an error if the batches are not the user's own, and would send requests or run code."""
@@ -194,7 +193,7 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
             f"The batches of study {place.reference!r} have several kinds. The file was changed or is damaged."
         )
     design = study.design if study else None
-    return Rerun(place, study.id if study else str(cells[0].batch["id"]), name, parts, design, overrides)
+    return Rerun(place, study.id if study else str(cells[0].batch["id"]), name, parts, design)
 
 
 def _part(
