@@ -144,11 +144,9 @@ class Admission:
 
 def judge(batch_id: str, frozen: str, study: Study) -> Admission:
     """`frozen` is the config in the file; that of the study may have `--set` changes."""
-    return (
-        Admission(batch_id, frozen, own=True)
-        if trust_record().knows(batch_id, frozen)
-        else foreign(batch_id, frozen, study)
-    )
+    if trust_record().knows(batch_id, frozen):
+        return Admission(batch_id, frozen, own=True)
+    return foreign(batch_id, frozen, study)
 
 
 def foreign(batch_id: str, frozen: str, study: Study) -> Admission:

@@ -107,9 +107,12 @@ def newest(connection: sqlite3.Connection, steps_back: int) -> list[sqlite3.Row]
     ).fetchall()
 
 
-def prefix_pattern(reference: str) -> str:
-    """Returns a pattern for LIKE … ESCAPE that matches ids with this prefix."""
-    return re.sub(r"([\\%_])", r"\\\1", reference) + "%"
+def by_prefix(connection: sqlite3.Connection, table: str, reference: str) -> list[sqlite3.Row]:
+    """Returns the row with this id, or the first rows whose ids begin with it."""
+    pattern = re.sub(r"([\\%_])", r"\\\1", reference) + "%"
+    query = f"SELECT * FROM {table} WHERE id LIKE ? ESCAPE '\\' LIMIT 9"
+    rows = connection.execute(query, (pattern,)).fetchall() if reference else []
+    return [row for row in rows if row["id"] == reference] or rows
 
 
 def all_batches(connection: sqlite3.Connection) -> list[sqlite3.Row]:
@@ -118,18 +121,15 @@ def all_batches(connection: sqlite3.Connection) -> list[sqlite3.Row]:
 
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     """Finds a batch by its id, a unique prefix, `last`, or `last~1` for the batch before it. Raises NotFound for a study."""
-    pattern = prefix_pattern(reference)
     if (steps_back := parse_steps_back(reference)) is not None:
         rows = newest(connection, steps_back)
         if rows and rows[0]["study_id"]:
             _refuse_study(connection, reference, rows[0]["study_id"])
     else:
-        rows = connection.execute("SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
-        rows = [row for row in rows if row["id"] == reference] or rows
-    if not rows or not reference:
-        study_id = value_of(connection, "SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,))
-        if reference and study_id:
-            _refuse_study(connection, reference, study_id)
+        rows = by_prefix(connection, "batch", reference)
+    if not rows:
+        for study in by_prefix(connection, "study", reference)[:1]:
+            _refuse_study(connection, reference, study["id"])
         counted = " A study with several batches counts as one." if parse_steps_back(reference) else ""
         raise NotFound(
             f"There is no batch {reference!r} in this file. `tidepool list` shows the batches of this file.{counted}"

@@ -13,6 +13,7 @@ from typing import Any
 from tidepool.storage import db
 from tidepool.storage.batches import (
     NewBatch,
+    by_prefix,
     delete_batch,
     find_batch,
     insert_batch,
@@ -20,7 +21,6 @@ from tidepool.storage.batches import (
     newest,
     open_provider_batches,
     parse_steps_back,
-    prefix_pattern,
     progress_of,
     send_command,
     status_now,
@@ -82,15 +82,12 @@ def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | No
     if (steps_back := parse_steps_back(reference)) is not None:
         rows = newest(connection, steps_back)
         return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
-    pattern = prefix_pattern(reference)
-    rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
-    ids = [row[0] for row in rows]
-    ids = [study_id for study_id in ids if study_id == reference] or ids
-    if not ids or not reference:
+    ids = [row["id"] for row in by_prefix(connection, "study", reference)]
+    if not ids:
         return None
-    batch_rows = connection.execute("SELECT id FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
-    if ids != [reference] and (len(ids) > 1 or batch_rows):
-        fits = ", ".join([*ids, *(row[0] for row in batch_rows)])
+    batch_ids = [row["id"] for row in by_prefix(connection, "batch", reference)]
+    if ids != [reference] and (len(ids) > 1 or batch_ids):
+        fits = ", ".join([*ids, *batch_ids])
         raise NotFound(f"{reference!r} matches several batches and studies ({fits}). Type more of the id.")
     return _known(connection, ids[0])
 

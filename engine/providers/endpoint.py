@@ -36,12 +36,6 @@ _variables = dict.fromkeys(name for known in KNOWN_ENDPOINTS.values() for name i
 """environment variables from which providers read their keys"""
 
 
-def watch_keys(variables: tuple[str, ...]) -> None:
-    """Adds variables that hold keys. Called whenever an endpoint is opened."""
-    _variables.update(dict.fromkeys(variables))
-    watch(_variables)
-
-
 def scrub_keys(text: str) -> str:
     """The text without keys: those in the environment, short ones too, and everything that looks like a key."""
     of_packages = (name for spec in PROVIDERS.loaded().values() for name in spec.keys)
@@ -158,7 +152,8 @@ def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
     if on_each_machine and not is_loopback(stated):
         stated = ""
     keys = (settings.api_key_env,) if settings.api_key_env else known.keys
-    watch_keys(keys)
+    _variables.update(dict.fromkeys(keys))
+    watch(_variables)
     return Endpoint(
         name=name,
         like=settings.like or known.like,

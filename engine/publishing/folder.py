@@ -43,14 +43,8 @@ class PublishedFolder:
     """what is missing, and what to check before publishing"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    study: StoredStudy | None
-    batches: tuple[sqlite3.Row, ...]
-
-    @property
-    def id(self) -> str:
-        return self.study.id if self.study else str(self.batches[0]["id"])
+Source = tuple[StoredStudy | None, Sequence[sqlite3.Row]]
+"""a study with its batches, or one batch"""
 
 
 def publish(database: Path, reference: str, folder: Path, about: About) -> PublishedFolder:
@@ -59,11 +53,12 @@ def publish(database: Path, reference: str, folder: Path, about: About) -> Publi
     _refuse_full(folder)
     with reading(database) as connection:
         source = _select(connection, reference)
-        designs = _designs(connection, source.batches)
+        batches = source[1]
+        designs = _designs(connection, batches)
     notes: list[str] = []
     with finished_together(folder) as scratch:
         copy = scratch / FILE
-        configs = {batch["number"]: without_paths(json.loads(batch["config"])) for batch in source.batches}
+        configs = {batch["number"]: without_paths(json.loads(batch["config"])) for batch in batches}
         texts = {number: json.dumps(config, ensure_ascii=False) for number, config in configs.items()}
         copy_to_publish(database, texts, copy, _private(database), designs)
         with reading(copy) as connection:
@@ -88,14 +83,14 @@ def _refuse_full(folder: Path) -> None:
         raise FileError(f"{folder} is not empty. Nothing in it is overwritten. Name a new folder with -o.")
 
 
-def _select(connection: sqlite3.Connection, reference: str) -> _Source:
+def _select(connection: sqlite3.Connection, reference: str) -> Source:
     study = study_of(connection, reference)
     if study is None:
-        return _Source(None, (find_batch(connection, reference),))
-    batches = tuple(cell.batch for cell in cells_of(connection, study.id))
+        return None, [find_batch(connection, reference)]
+    batches = [cell.batch for cell in cells_of(connection, study.id)]
     if not batches:
         raise UsageError(f"Study {study.id} has no batches, so there is nothing to publish.")
-    return _Source(study, batches)
+    return study, batches
 
 
 def _private(database: Path) -> dict[str, str]:
@@ -115,16 +110,18 @@ def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> 
     return designs
 
 
-def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: About, notes: list[str]) -> Publication:
-    copy = folder / FILE
+def _fill(folder: Path, connection: sqlite3.Connection, source: Source, about: About, notes: list[str]) -> Publication:
+    copy, study = folder / FILE, source[0]
     rows = all_batches(connection)
     batches = tuple(summarise(copy, row["id"], with_statistics=False) for row in rows)
     (folder / "data").mkdir()
     tables = list(joined(table for row in rows for table in tables_of(connection, row, VIEWS)))
     write_parquet_tables(folder / "data", tables)
     counts = {view: int(value_of(connection, f"SELECT count(*) FROM {view}")) for view in VIEWS}
-    complete, views = _completed(about, source, rows), tuple(described(tables))
-    published = Publication(source.id, complete, source.study, batches, views, counts)
+    study_id = study.id if study else str(rows[0]["id"])
+    title = about.title or (study.name if study else rows[0]["name"]) or study_id
+    complete = replace(about, title=title, description=about.description or rows[0]["description"] or "")
+    published = Publication(study_id, complete, study, batches, tuple(described(tables)), counts)
     if unfinished := published.unfinished:
         note = (
             f"Unfinished: {len(unfinished):,} of {len(batches):,} batches were not finished "
@@ -133,22 +130,17 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
         )
         published = replace(published, notes=(note,))
     _config(folder, source, notes)
-    for suffix, text in report_pages(copy, source.study, rows[0]).items():
+    for suffix, text in report_pages(copy, study, rows[0]).items():
         write_text(folder / f"report{suffix}", text)
     write_text(folder / "DATA.md", dictionary(published))
     write_text(folder / "README.md", card(published))
     return published
 
 
-def _completed(about: About, source: _Source, rows: Sequence[sqlite3.Row]) -> About:
-    title = about.title or (source.study.name if source.study else rows[0]["name"]) or source.id
-    return replace(about, title=title, description=about.description or rows[0]["description"] or "")
-
-
-def _config(folder: Path, source: _Source, notes: list[str]) -> None:
+def _config(folder: Path, source: Source, notes: list[str]) -> None:
     """Writes the config from the user's own file, where the batch is trusted, so that its servers are included. A config that
     cannot be a separate file is still in the study file."""
-    study, batches = source.study, source.batches
+    study, batches = source
     try:
         if study is None:
             write_text(folder / "config.toml", toml_of(batches[0]))

@@ -161,6 +161,10 @@ def concluded_talks(
             sides = connection.execute(
                 "SELECT revealed FROM outcome WHERE unit_id = ? ORDER BY side", (unit["id"],)
             ).fetchall()
+            messages = connection.execute(
+                "SELECT text FROM call WHERE unit_id = ? AND status = 'answered' AND turn IS NOT NULL ORDER BY turn",
+                (unit["id"],),
+            ).fetchall()
             if sides:
                 yield {
                     "number": unit["id"] & MOST_UNITS,
@@ -168,15 +172,8 @@ def concluded_talks(
                     "round": unit["round"],
                     "participants": json.loads(unit["participants"]),
                     "revealed": [bool(side["revealed"]) for side in sides],
-                    "said": _messages_of(connection, unit["id"]),
+                    "said": [message["text"] for message in messages],
                 }
-
-
-def _messages_of(connection: sqlite3.Connection, unit: int) -> list[str]:
-    rows = connection.execute(
-        "SELECT text FROM call WHERE unit_id = ? AND status = 'answered' AND turn IS NOT NULL ORDER BY turn", (unit,)
-    )
-    return [row["text"] for row in rows]
 
 
 def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: str) -> Iterator[Any]:
