@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,18 +64,8 @@ def insert_batch(
     """Creates a pending batch within the caller's transaction. Returns its id and its number. A branch passes its `origin`, and
     the conversations that it continues as `records`."""
     batch_id = secrets.token_hex(6)
-    row = db.Batch(
-        id=batch_id,
-        kind=batch.kind,
-        name=batch.name,
-        description=batch.description,
-        seed=batch.seed,
-        host=socket.gethostname(),
-        config=batch.config,
-        version=batch.version,
-        created_at=time.time(),
-        origin=origin,
-    )
+    own: dict[str, Any] = {"id": batch_id, "host": socket.gethostname(), "created_at": time.time(), "origin": origin}
+    row = db.Batch(**asdict(batch), **own)
     number = checked_number(db.add(connection, row))
     db.add(connection, db.Progress(batch_number=number))
     for name, position, content in records:

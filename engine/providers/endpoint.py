@@ -38,7 +38,7 @@ _variables = dict.fromkeys(name for known in KNOWN_ENDPOINTS.values() for name i
 
 def scrub_keys(text: str) -> str:
     """The text without keys: those in the environment, short ones too, and everything that looks like a key."""
-    of_packages = (name for spec in PROVIDERS.loaded().values() for name in spec.keys)
+    of_packages = (name for spec in PROVIDERS.loaded.values() for name in spec.keys)
     for name in (*_variables, *of_packages):
         value = os.environ.get(name, "")
         if len(value) >= _SHORTEST:

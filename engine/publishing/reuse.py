@@ -19,7 +19,7 @@ from tidepool.engine.config.entity_types import entity_type_from
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.library import agent_of, entity_of
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy
 from tidepool.engine.errors import FileError, UsageError
@@ -119,7 +119,6 @@ class RerunPart:
     batch_id: str
     stored: str
     """its config, exactly as in the file"""
-    written: Config
     config: FrozenConfig
     levels: Mapping[str, str]
     replicate: int
@@ -149,12 +148,14 @@ class Rerun:
         return question_for(self.id, self.name, self._admissions(), planned, folder=self.parts[0].folder)
 
     def planned(self) -> PlannedStudy:
-        """A study's cells as in the file: replicates, levels and hypotheses are kept and frozen again."""
+        """The batch, or a study's cells as in the file: replicates, levels and hypotheses are kept and frozen again."""
+        cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
+        if self.design is None:
+            return PlannedStudy(self.parts[0].config.batch.name, {}, cells, self.parts[0].folder)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts)}
+        design = {**self.design, "frozen_at": now, "batches": len(self.parts)}
         if isinstance(source := design.get("source"), Mapping) and not self._own:
             design["source"] = without_foreign(source)
-        cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
         return PlannedStudy(self.name, design, cells, self.parts[0].folder)
 
     @property
@@ -204,19 +205,18 @@ def _part(
     # Code imports files from its folder. For the user's own batch, this is the original folder, not that of the file.
     folder = next(iter(trust_record().folders_of(batch_id) if is_own else ()), place.file.parent.absolute())
 
-    def build(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
+    def build(data: dict[str, Any]) -> FrozenConfig:
         for change in changes:
             _drop_replaced(data, change.partition("=")[0].strip())
             apply_override(data, change)
-        config = config_from(data, source=f"{place.file}#{batch_id}", folder=folder)
-        return config, freeze(config, database)
+        return freeze(config_from(data, source=f"{place.file}#{batch_id}", folder=folder), database)
 
     written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
-    config, frozen = build(written.as_written())
+    frozen = build(written.as_written())
     admission = judge(batch_id, stored, study_from(frozen))
     if not admission.own and not admission.needs_trust:
-        config, frozen = build(without_foreign(written.as_written()))
-    return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate, folder)
+        frozen = build(without_foreign(written.as_written()))
+    return RerunPart(batch_id, stored, frozen, cell.levels, cell.replicate, folder)
 
 
 def _drop_replaced(data: dict[str, Any], path: str) -> None:

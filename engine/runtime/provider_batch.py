@@ -250,7 +250,8 @@ class OpenJobs:
     def __init__(self, context: RunContext, records: ProviderBatchBook) -> None:
         self._context = context
         self._records = records
-        self._queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
+        self.queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
+        """by provider and group"""
         self.all: set[ProviderBatch] = set()
         self.by_address: dict[Address, ProviderBatch] = {}
 
@@ -272,11 +273,8 @@ class OpenJobs:
         self._context.accounts[pending.call.provider].budget.settle(pending.reserved, 0.0)
         pending.reserved = 0.0
 
-    def queue(self, provider: str, group: str) -> Queue:
-        return self._queues[provider, group]
-
     def queue_of(self, job: ProviderBatch) -> Queue:
-        return self._queues[job.provider, job.group]
+        return self.queues[job.provider, job.group]
 
     def leave_queue(self, job: ProviderBatch) -> None:
         """Removes the batch from the provider's queue."""

@@ -208,7 +208,7 @@ class WaveSender:
             self._context.log("info", f"A wave of one request to {account.name} is sent live.")
             self._go_live(pendings)
             return
-        queue = self._open.queue(*group)
+        queue = self._open.queues[group]
         if not queue.waiting and queue.count_fitting([pending.call for pending in pendings]) < 2:
             warning = (
                 f"{account.name} cannot queue {len(pendings)} more requests for its batch API. They are sent live."
@@ -225,7 +225,7 @@ class WaveSender:
         self, group: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
     ) -> list[CollectedCall]:
         """The calls that fit into the queue and the budget; they are reserved."""
-        fitting = self._open.queue(*group).count_fitting([pending.call for pending in pendings])
+        fitting = self._open.queues[group].count_fitting([pending.call for pending in pendings])
         return reserve_affordable(lifecycle.account, pendings[:fitting]) if fitting > 1 else []
 
     def _send_chunk(self, group: BatchGroup, lifecycle: BatchLifecycle, chunk: list[CollectedCall]) -> None:

@@ -289,9 +289,11 @@ class Gate:
     async def may_begin(self) -> bool:
         """Whether one more unit may start, as soon as this is known. The unit then counts as started."""
         while self.begun >= self._limit():
-            if self._over:
+            if self.stopped is not None or self.begun >= self._target.units:
                 return False
-            await self._change()
+            latch: Latch[None] = Latch(self._tasks)
+            self._waiting.append(latch)
+            await latch.wait()
         self.begun += 1
         return True
 
@@ -335,15 +337,6 @@ class Gate:
         waiting, self._waiting = self._waiting, []
         for latch in waiting:
             latch.set(None)
-
-    async def _change(self) -> None:
-        latch: Latch[None] = Latch(self._tasks)
-        self._waiting.append(latch)
-        await latch.wait()
-
-    @property
-    def _over(self) -> bool:
-        return self.stopped is not None or self.begun >= self._target.units
 
     def _limit(self) -> int:
         """The number of units that may start by now."""
