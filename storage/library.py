@@ -69,13 +69,9 @@ def stamp(connection: sqlite3.Connection) -> Stamp:
     return tuple(tuple(connection.execute(f"{query} {table}").fetchone()) for table in tables)
 
 
-def list_entities(
-    connection: sqlite3.Connection, type_name: str | None = None, *, limit: int = -1, offset: int = 0
-) -> list[StoredEntity]:
-    where, values = ("WHERE type = ?", (type_name,)) if type_name is not None else ("", ())
-    query = f"SELECT * FROM library_entity {where} ORDER BY rowid LIMIT ? OFFSET ?"
-    rows = connection.execute(query, (*values, limit, offset)).fetchall()
-    return [_entity(row) for row in rows]
+def list_entities(connection: sqlite3.Connection, *, limit: int = -1, offset: int = 0) -> list[StoredEntity]:
+    query = "SELECT * FROM library_entity ORDER BY rowid LIMIT ? OFFSET ?"
+    return [_entity(row) for row in connection.execute(query, (limit, offset)).fetchall()]
 
 
 def list_agents(connection: sqlite3.Connection) -> list[StoredAgent]:

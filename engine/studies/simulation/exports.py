@@ -13,7 +13,7 @@ from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.prompts import SpokenLine, join_lines
 from tidepool.storage.queries.units import StoredUnit, units_in_pages
 from tidepool.storage.text import json_text
-from tidepool.storage.transfer.formats import csv_file, finished_together, write_rows
+from tidepool.storage.transfer.formats import finished_together, write_csv
 from tidepool.storage.transfer.tables import ExportTable, levels_of, ratings_of, view_table, with_levels
 from tidepool.storage.views import ColumnType
 
@@ -54,8 +54,7 @@ def export_csv(order: ExportRequest) -> list[Path]:
     paths = [path] if len(tables) == 1 else [path, _ratings_path(path)]
     with finished_together(path.parent) as scratch:
         for table, place in zip(tables, paths, strict=True):
-            with csv_file(scratch / place.name, bom=order.bom) as stream:
-                write_rows(stream, tuple(table.columns), map(_cells, table.rows))
+            write_csv(scratch / place.name, tuple(table.columns), map(_cells, table.rows), bom=order.bom)
     return paths
 
 
