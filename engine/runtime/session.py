@@ -375,7 +375,8 @@ class Session:
                     _play_logged(turn.study, run), tasks.ending(partial(self._ended, place))
                 )
         all_runs = asyncio.gather(*filter(None, self._mains))
-        all_runs.add_done_callback(_retrieve_error)
+        # Marks an error as read. Otherwise asyncio would report it after a stop that cancels the batches.
+        all_runs.add_done_callback(lambda runs: runs.cancelled() or runs.exception())
         stop_request = asyncio.ensure_future(self._control.stopped())
         self._control.on_request = self._no_new_calls
         try:
@@ -410,8 +411,15 @@ class Session:
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.log = context.log
         for turn, run in zip(turns, self.runs, strict=True):
-            if not turn.ended:
-                self._open_one(turn, run)
+            if turn.ended:
+                continue
+            run.context.log("info", "Resumed." if turn.resumed else "Started.")
+            for line in turn.servers:
+                run.context.log("info", f"Sends requests to {line}.")
+            for words in turn.plan.warnings:
+                run.context.log("warning", words)
+            if turn.resumed:
+                run.resume()
         if workers is not None:
             context.log("info", workers.summary)
         exact = self._plan.exact and not any(run.gate for run in self.runs)
@@ -419,16 +427,6 @@ class Session:
         self._log_transport()
         if any(turn.resumed for turn in turns):
             self._scheduler.resume()
-
-    def _open_one(self, turn: RunningBatch, run: BatchRun) -> None:
-        context = run.context
-        context.log("info", "Resumed." if turn.resumed else "Started.")
-        for line in turn.servers:
-            context.log("info", f"Sends requests to {line}.")
-        for words in turn.plan.warnings:
-            context.log("warning", words)
-        if turn.resumed:
-            run.resume()
 
     def _log_transport(self) -> None:
         """Logs the transport, since provider batches may take hours and some wait for others."""
@@ -515,9 +513,3 @@ def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
         return None
     stages = stages_of(turn.config, {planned.model for planned in plan.calls}, plan.units)
     return Gate(rule, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
-
-
-def _retrieve_error(all_runs: "asyncio.Future[Any]") -> None:
-    """Marks the error as read. Otherwise asyncio would report it after a stop that cancels the batches."""
-    if not all_runs.cancelled():
-        all_runs.exception()

@@ -125,17 +125,14 @@ def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attribu
 
 def _ratings(order: ExportRequest, attributes: Attributes, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for row in ratings_of(order.connection, order.batch["number"]):
-        own_attributes = attributes.get(str(row.entity_id), {})
+        own_attributes = attributes.get(str(row["entity_id"]), {})
         yield (
             order.batch["id"],
-            simulation_id(order.batch["id"], row.sequence_number),
-            row.sequence_number,
-            row.place,
-            row.entity_id,
-            row.entity,
-            row.rating,
-            row.model,
-            row.served_model,
+            simulation_id(order.batch["id"], row["sequence_number"]),
+            *(
+                row[name]
+                for name in ("sequence_number", "place", "entity_id", "entity", "rating", "model", "served_model")
+            ),
             *(own_attributes.get(name) for name in names),
         )
 
