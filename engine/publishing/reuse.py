@@ -8,6 +8,7 @@ is sent or run, and becomes a new batch of the user's own.
 import dataclasses
 import json
 import shlex
+import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -39,9 +40,9 @@ from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library, studies
-from tidepool.storage.batches import find_batch
+from tidepool.storage.batches import all_batches, find_batch
 from tidepool.storage.file import connect, explained
-from tidepool.storage.transfer.study_files import Imported, OtherBatch, foreign_file, merge, other_batches
+from tidepool.storage.transfer.study_files import Imported, foreign_file, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +64,26 @@ def study_in_file(text: str) -> StudyInFile | None:
 
 def import_file(database: Path, other: Path) -> Imported:
     with foreign_file(other) as path:
-        batches = other_batches(path)
-        configs = {batch.id: _config_to_store(other, batch) for batch in batches}
+        with closing(connect(path, read_only=True)) as connection:
+            configs = {str(batch["id"]): _config_to_store(other, batch) for batch in all_batches(connection)}
         _check_library(other, path)
         imported = merge(database, path, {batch_id: config for batch_id, (config, _) in configs.items()})
     return dataclasses.replace(imported, left_out={one: lost for one in imported.batches if (lost := configs[one][1])})
 
 
-def _config_to_store(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
+def _config_to_store(other: Path, batch: sqlite3.Row) -> tuple[str, list[str]]:
     """The config to store here, and the keys that it loses."""
     try:
-        config = load_frozen(batch.config)
+        config = load_frozen(batch["config"])
     except UsageError as error:
-        raise FileError(f"{other}: the config of batch {batch.id} cannot be used: {error}") from None
-    if config.batch.kind != batch.kind:
+        raise FileError(f"{other}: the config of batch {batch['id']} cannot be used: {error}") from None
+    if config.batch.kind != batch["kind"]:
         raise FileError(
-            f"{other}: batch {batch.id} is stored as another kind of study than its config says, so it is not imported."
+            f"{other}: batch {batch['id']} is stored as another kind of study than its config says, so it is not imported."
         )
-    if trust_record().knows(batch.id, batch.config):
-        return batch.config, []
-    data = json.loads(batch.config)
+    if trust_record().knows(batch["id"], batch["config"]):
+        return batch["config"], []
+    data = json.loads(batch["config"])
     removed = list(foreign_provider_keys(data))
     stored = without_foreign(data, ((path, None) for path in removed))
     return json.dumps(stored, ensure_ascii=False), [shown(".".join(map(str, path))) for path in removed]
