@@ -168,7 +168,8 @@ def admit(connection: sqlite3.Connection, batch: sqlite3.Row, study: Study) -> A
         return foreign(batch["id"], batch["config"], study)
     if not admission.own or not (code := study.code()):
         return admission
-    if changed := ReplySeals().broken(batches.replies_of(connection, batch["number"])):
+    seals = ReplySeals()
+    if changed := sum(not seals.admits(*reply) for reply in batches.replies_of(connection, batch["number"])):
         words = f"{changed:,} stored replies that were changed or came from another machine"
         return replace(admission, own=False, code=(*code, words))
     return admission

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -260,10 +260,6 @@ class ReplySeals:
                 "A stored reply was changed, or was received on another machine, so it was not run as code. If you know its "
                 "origin, stop the batch, trust it as it is now (tidepool trust add BATCH) and resume it."
             )
-
-    def broken(self, replies: Iterable[tuple[bytes, str, bytes | None]]) -> int:
-        """The number of these stored replies (key, text, seal) without a valid seal of this user."""
-        return sum(not self.admits(*reply) for reply in replies)
 
     def _seal(self, key: bytes, text: str) -> bytes:
         return hmac.digest(self._secret, _hash(text) + key, "sha256")
