@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.terminal import Terminal
 from tests.support.studies import written
 from tidepool.engine.bench import Measurement, at_most
-from tidepool.storage.batches import create_batch
+from tidepool.storage.batches import NewBatch, insert_batch
 from tidepool.storage.file import connect, prepare, writing
 from tidepool.storage.queries import search
 from tidepool.storage.queries.search import Filter
@@ -46,16 +46,15 @@ def search_seconds(path: Path, messages: int) -> float:
 def _first_page(connection: sqlite3.Connection, number: int, words: str) -> float:
     """As the app asks."""
     began = time.perf_counter()
-    search.find(connection, number, Filter(words))
+    search.find(connection, number, Filter(words), most=100)
     return time.perf_counter() - began
 
 
 def large_batch(path: Path, messages: int) -> int:
     prepare(path)
-    batch_id = create_batch(path, kind="secret_game", name="Large", description="", seed=1, config="{}", version="0")
     talks = messages // EACH
     with writing(path) as connection:
-        number = int(connection.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()[0])
+        _, number = insert_batch(connection, NewBatch("secret_game", "Large", "", 1, "{}", "0"))
         connection.executemany(
             "INSERT INTO unit (id, batch_number, sequence_number, participants, status, sealed) "
             "VALUES (?, ?, ?, '[\"Ada\", \"Bob\"]', 'completed', 0)",

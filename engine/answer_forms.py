@@ -43,12 +43,9 @@ def schema_of(form: str, scale: tuple[float, float] | None = None) -> dict[str, 
     if scale is None:
         return schema
     levels = list(levels_of(scale))
-    bounded = {"type": "integer", "enum": levels} if levels else {"type": "number", "description": _bounds(scale)}
+    words = f"From {scale[0]:g} to {scale[1]:g}."
+    bounded = {"type": "integer", "enum": levels} if levels else {"type": "number", "description": words}
     return {**schema, "properties": {**schema["properties"], "rating": bounded}}
-
-
-def _bounds(scale: tuple[float, float]) -> str:
-    return f"From {scale[0]:g} to {scale[1]:g}."
 
 
 _BEGINNING = re.compile(r"\s*(?:```\w*\s*)?\{(?=\s*(?:[\"}]|$))")

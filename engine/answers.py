@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -108,13 +109,12 @@ def read_answer(text: str, answer: AnswerForm) -> Any:
     return next((option for option in cast("Sequence[str]", answer) if option.casefold() == wanted), None)
 
 
-_BRACE = re.compile(r"\{")
 _MOST_TRIED = 20
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
     """The first JSON object of a reply."""
-    for found in list(_BRACE.finditer(text))[:_MOST_TRIED]:
+    for found in islice(re.finditer(r"\{", text), _MOST_TRIED):
         try:
             value, _ = json.JSONDecoder(strict=False).raw_decode(text, found.start())
         except (ValueError, RecursionError):

@@ -122,31 +122,8 @@ def main() -> None:
         print(json.dumps(PROBES[name](size, Path(folder))))
 
 
-@dataclass(frozen=True, slots=True)
-class BenchComparison:
-    sequential: dict[str, Any]
-    """summary of the study with one call in flight at a time"""
-    waves: dict[str, Any]
-    """summary of the study with its own config"""
-
-    @property
-    def speedup(self) -> float:
-        return float(self.sequential["seconds"] / self.waves["seconds"])
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "calls": self.waves["calls"]["total"],
-            "seconds_sequential": self.sequential["seconds"],
-            "seconds_waves": self.waves["seconds"],
-            "speedup": self.speedup,
-            "cost_usd_sequential": self.sequential["cost_usd"],
-            "cost_usd_waves": self.waves["cost_usd"],
-            "simulated": self.waves["simulated"],
-            "same_statistics": self.sequential["statistics"] == self.waves["statistics"],
-        }
-
-
-def compare(config: Config) -> BenchComparison:
+def compare(config: Config) -> dict[str, Any]:
+    """The study with one call in flight at a time, and with its own config."""
     with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
         wave_config = _with_service(config, cache=False)
         sequential_config = _with_service(config, cache=False, name="default", max_concurrent=1)
@@ -155,7 +132,16 @@ def compare(config: Config) -> BenchComparison:
             setattr(sequential_config.providers, provider, settings.model_copy(update={"max_concurrent": 1}))
         waves = asyncio.run(run_batch(wave_config, Path(folder) / "waves.db"))
         sequential = asyncio.run(run_batch(sequential_config, Path(folder) / "sequential.db"))
-    return BenchComparison(sequential, waves)
+    return {
+        "calls": waves["calls"]["total"],
+        "seconds_sequential": sequential["seconds"],
+        "seconds_waves": waves["seconds"],
+        "speedup": sequential["seconds"] / waves["seconds"],
+        "cost_usd_sequential": sequential["cost_usd"],
+        "cost_usd_waves": waves["cost_usd"],
+        "simulated": waves["simulated"],
+        "same_statistics": sequential["statistics"] == waves["statistics"],
+    }
 
 
 def _with_service(config: Config, **changes: Any) -> Config:

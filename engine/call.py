@@ -105,8 +105,6 @@ class Reply(NamedTuple):
     seconds: float = 0.0
     source: str = "live"
     """live, batch or cache"""
-    truth: str | None = None
-    """the simulated provider's ground truth, which is stored apart and which no unit reads"""
     finish_reason: str | None = None
     """why it ended; None: it is older than this column"""
     served_model: str | None = None

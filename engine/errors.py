@@ -11,22 +11,10 @@ TidepoolError
 Every message is one readable paragraph: what is wrong, where, and what to do.
 """
 
-from tidepool.storage.errors import BatchLocked, FileError, NotFound, TidepoolError
-
-__all__ = [
-    "BatchLocked",
-    "CallFailed",
-    "FileError",
-    "Location",
-    "NotFound",
-    "NotTrusted",
-    "ReplayMismatch",
-    "RunError",
-    "TidepoolError",
-    "UsageError",
-    "located",
-]
-
+from tidepool.storage.errors import BatchLocked as BatchLocked
+from tidepool.storage.errors import FileError as FileError
+from tidepool.storage.errors import NotFound as NotFound
+from tidepool.storage.errors import TidepoolError as TidepoolError
 
 Location = tuple[int | str, ...]
 """A path of keys and list places, from the top of a config."""

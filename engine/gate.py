@@ -144,11 +144,9 @@ class Admission:
 
 def judge(batch_id: str, frozen: str, study: Study) -> Admission:
     """`frozen` is the config in the file; that of the study may have `--set` changes."""
-    return (
-        Admission(batch_id, frozen, own=True)
-        if trust_record().knows(batch_id, frozen)
-        else foreign(batch_id, frozen, study)
-    )
+    if trust_record().knows(batch_id, frozen):
+        return Admission(batch_id, frozen, own=True)
+    return foreign(batch_id, frozen, study)
 
 
 def foreign(batch_id: str, frozen: str, study: Study) -> Admission:
@@ -170,7 +168,8 @@ def admit(connection: sqlite3.Connection, batch: sqlite3.Row, study: Study) -> A
         return foreign(batch["id"], batch["config"], study)
     if not admission.own or not (code := study.code()):
         return admission
-    if changed := ReplySeals().broken(batches.replies_of(connection, batch["number"])):
+    seals = ReplySeals()
+    if changed := sum(not seals.admits(*reply) for reply in batches.replies_of(connection, batch["number"])):
         words = f"{changed:,} stored replies that were changed or came from another machine"
         return replace(admission, own=False, code=(*code, words))
     return admission

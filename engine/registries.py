@@ -29,17 +29,18 @@ class Registry(Mapping[str, T], Generic[T]):
         self.group = group
         self.builtin = builtin
         self._type_name = type_name
-        self._loaded: dict[str, T] = {}
+        self.loaded: dict[str, T] = {}
+        """the objects that were loaded so far"""
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._loaded:
+        if name not in self.loaded:
             if name in self.builtin:
-                self._loaded[name] = load_place(self.builtin[name])
+                self.loaded[name] = load_place(self.builtin[name])
             elif name in self.installed:
-                self._loaded[name] = self._from_package(self.installed[name])
+                self.loaded[name] = self._from_package(self.installed[name])
             else:
                 raise KeyError(name)
-        return self._loaded[name]
+        return self.loaded[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from self.builtin
@@ -59,10 +60,6 @@ class Registry(Mapping[str, T], Generic[T]):
 
         entries = sorted(entry_points(group=self.group), key=lambda entry: entry.name)
         return {entry.name: entry for entry in entries if entry.name not in self.builtin}
-
-    def loaded(self) -> Mapping[str, T]:
-        """The objects that were loaded so far."""
-        return self._loaded
 
     def named(self, name: str) -> T:
         """The object with this name. Raises an error for an unknown name."""
@@ -121,8 +118,8 @@ class KindRegistry(Registry[Any]):
     """The kinds of study, and the classes in Python files, which are not listed."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded and is_custom(name):
-            self._loaded[name] = load_place("tidepool.engine.studies.custom_kind:custom_kind")(name)
+        if name not in self.loaded and is_custom(name):
+            self.loaded[name] = load_place("tidepool.engine.studies.custom_kind:custom_kind")(name)
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:

@@ -107,12 +107,13 @@ async def run_planned(
 
 def create_batch(study: Config | StudyInCode, database: str | Path) -> str:
     """Checks and stores a new pending batch, which `resume_batch` runs in another process."""
-    return _create(_single_cell(study, Path(database)), Path(database))
+    path = Path(database)
+    return create_planned(_single_cell(study, path), path)
 
 
-def create_study(config: Config, database: str | Path) -> str:
-    """The same for a study with a [design]."""
-    return _create(plan_study(config, Path(database)), Path(database))
+def create_planned(planned: PlannedStudy, path: Path) -> str:
+    """The same for prepared cells."""
+    return _write(path, planned, _check(planned))[0]
 
 
 def planned_branch(branch: NewBranch) -> PlannedStudy:
@@ -123,10 +124,6 @@ def _single_cell(study: Config | StudyInCode, path: Path) -> PlannedStudy:
     config = freeze(study, path)
     folder = None if isinstance(study, StudyInCode) else study.origin.folder
     return PlannedStudy(config.batch.name, {}, [PlannedCell({}, 1, config)], folder)
-
-
-def _create(planned: PlannedStudy, path: Path) -> str:
-    return _write(path, planned, _check(planned))[0]
 
 
 def refuse_too_many(study_id: str, cells: int) -> None:

@@ -30,7 +30,6 @@ class SingleAnswer:
     """The result of a call outside every batch."""
 
     text: str
-    model: str
     simulated: bool
     seconds: float
     input_tokens: int
@@ -87,7 +86,6 @@ async def ask_once(call: Call, providers: Providers | None = None, *, patience: 
         ) from None
     return SingleAnswer(
         text="" if call.operation == "embed" else answer.text,
-        model=call.model,
         simulated=provider.simulated,
         seconds=seconds if answer.seconds is None else answer.seconds,
         input_tokens=answer.input_tokens,

@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +55,6 @@ class NewBatch:
     version: str
 
 
-def create_batch(path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str) -> str:
-    """Creates a pending batch and returns its id."""
-    with writing(path) as connection:
-        return insert_batch(connection, NewBatch(kind, name, description, seed, config, version))[0]
-
-
 def insert_batch(
     connection: sqlite3.Connection,
     batch: NewBatch,
@@ -70,18 +64,8 @@ def insert_batch(
     """Creates a pending batch within the caller's transaction. Returns its id and its number. A branch passes its `origin`, and
     the conversations that it continues as `records`."""
     batch_id = secrets.token_hex(6)
-    row = db.Batch(
-        id=batch_id,
-        kind=batch.kind,
-        name=batch.name,
-        description=batch.description,
-        seed=batch.seed,
-        host=host_name(),
-        config=batch.config,
-        version=batch.version,
-        created_at=time.time(),
-        origin=origin,
-    )
+    own: dict[str, Any] = {"id": batch_id, "host": socket.gethostname(), "created_at": time.time(), "origin": origin}
+    row = db.Batch(**asdict(batch), **own)
     number = checked_number(db.add(connection, row))
     db.add(connection, db.Progress(batch_number=number))
     for name, position, content in records:
@@ -113,9 +97,12 @@ def newest(connection: sqlite3.Connection, steps_back: int) -> list[sqlite3.Row]
     ).fetchall()
 
 
-def prefix_pattern(reference: str) -> str:
-    """Returns a pattern for LIKE … ESCAPE that matches ids with this prefix."""
-    return re.sub(r"([\\%_])", r"\\\1", reference) + "%"
+def by_prefix(connection: sqlite3.Connection, table: str, reference: str) -> list[sqlite3.Row]:
+    """Returns the row with this id, or the first rows whose ids begin with it."""
+    pattern = re.sub(r"([\\%_])", r"\\\1", reference) + "%"
+    query = f"SELECT * FROM {table} WHERE id LIKE ? ESCAPE '\\' LIMIT 9"
+    rows = connection.execute(query, (pattern,)).fetchall() if reference else []
+    return [row for row in rows if row["id"] == reference] or rows
 
 
 def all_batches(connection: sqlite3.Connection) -> list[sqlite3.Row]:
@@ -124,18 +111,15 @@ def all_batches(connection: sqlite3.Connection) -> list[sqlite3.Row]:
 
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     """Finds a batch by its id, a unique prefix, `last`, or `last~1` for the batch before it. Raises NotFound for a study."""
-    pattern = prefix_pattern(reference)
     if (steps_back := parse_steps_back(reference)) is not None:
         rows = newest(connection, steps_back)
         if rows and rows[0]["study_id"]:
             _refuse_study(connection, reference, rows[0]["study_id"])
     else:
-        rows = connection.execute("SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
-        rows = [row for row in rows if row["id"] == reference] or rows
-    if not rows or not reference:
-        study_id = value_of(connection, "SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,))
-        if reference and study_id:
-            _refuse_study(connection, reference, study_id)
+        rows = by_prefix(connection, "batch", reference)
+    if not rows:
+        for study in by_prefix(connection, "study", reference)[:1]:
+            _refuse_study(connection, reference, study["id"])
         counted = " A study with several batches counts as one." if parse_steps_back(reference) else ""
         raise NotFound(
             f"There is no batch {reference!r} in this file. `tidepool list` shows the batches of this file.{counted}"
@@ -184,7 +168,7 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     """Whether a process runs the batch. Checks the lock on this host, and the heartbeat elsewhere."""
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
-    if batch["host"] == host_name():
+    if batch["host"] == socket.gethostname():
         return is_held(path, str(batch["study_id"] or batch["id"]))
     # The age may be negative after a clock was set back, and an untrusted file may contain any time.
     return bool(abs(time.time() - progress["heartbeat_at"]) <= STALE_SECONDS)
@@ -200,7 +184,7 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
             status=BatchStatus.IN_PROGRESS,
             **dict.fromkeys(("reason", "stop_code", "finished_at")),
             paused=False,
-            host=host_name(),
+            host=socket.gethostname(),
             simulated=simulated,
         )
         db.change(connection, db.Progress, {"batch_number": number}, heartbeat_at=time.time(), replayed=0)
@@ -423,11 +407,6 @@ PROBE_SECONDS = 1.0
 """longer than a process holds a lock only to check whether it is free"""
 
 
-def host_name() -> str:
-    """Returns the name of this host for the row of a batch."""
-    return socket.gethostname()
-
-
 @contextmanager
 def holding(path: Path, batch_id: str) -> Iterator[None]:
     """Holds the lock of a batch, or of its study. Raises BatchLocked at once if another process holds it.
@@ -436,19 +415,15 @@ def holding(path: Path, batch_id: str) -> Iterator[None]:
     the lock file before it releases the lock. `filelock` retries if it locked a file that was just removed.
     """
     _refuse_second_host(path, batch_id)
-    where = lock_path(path, _locked_as(path, batch_id))
+    with reading(path) as connection:  # all batches of a study run together, under one lock with the study's id
+        study_id = value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,))
+    where = lock_path(path, study_id or batch_id)
     lock = _acquired(where, batch_id)
     try:
         yield
     finally:
         where.unlink(missing_ok=True)
         lock.release()
-
-
-def _locked_as(path: Path, batch_id: str) -> str:
-    """Returns the id of the lock. All batches of a study run together, under one lock with the study's id."""
-    with reading(path) as connection:
-        return value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,)) or batch_id
 
 
 def _acquired(lock_file: Path, batch_id: str) -> "FileLock":
@@ -474,7 +449,11 @@ def _refuse_second_host(path: Path, batch_id: str) -> None:
     )
     with reading(path) as connection:
         before = connection.execute(query, (batch_id, batch_id)).fetchone()
-        if before is None or before["status"] != BatchStatus.IN_PROGRESS or before["host"] in (None, host_name()):
+        if (
+            before is None
+            or before["status"] != BatchStatus.IN_PROGRESS
+            or before["host"] in (None, socket.gethostname())
+        ):
             return
         time.sleep(3 * HEARTBEAT_SECONDS)
         after = connection.execute(query, (batch_id, batch_id)).fetchone()

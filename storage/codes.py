@@ -63,12 +63,8 @@ def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSi
         unit_range(batch_number, 1),
     )
     return [
-        side._replace(
-            number=side.number & MOST_UNITS,
-            revealed=bool(side.revealed),
-            verdict=None if side.verdict is None else bool(side.verdict),
-        )
-        for side in (GameSide(*row) for row in rows)
+        GameSide(unit & MOST_UNITS, side, agent, bool(revealed), None if verdict is None else bool(verdict))
+        for unit, side, agent, revealed, verdict in rows
     ]
 
 

@@ -19,24 +19,17 @@ from sqlmodel import SQLModel, col, select, update
 
 from tidepool.storage.states import IN_FLIGHT, BatchStatus, CallStatus, FinishReason, Source, UnitStatus, unit_id
 from tidepool.storage.tables import (
-    Answer,
     Batch,
     Call,
     Control,
     Finding,
-    Genome,
-    Judgement,
     Line,
     LogLine,
-    Measure,
     Outcome,
-    Problem,
     Progress,
     Prompt,
     Record,
-    SitOut,
     Surplus,
-    TrainingUpdate,
     Unit,
     Wave,
 )
@@ -409,11 +402,12 @@ class Ledger:
         """Marks a unit whose outcome another unit has read, so that a failure in it replays as a failure from now on."""
         self.writer.put(_SEAL, _SEAL.row(sealed=True, id=unit_id(self.batch_number, sequence_number)))
 
-    def put_outcome(self, sequence_number: int, **columns: Any) -> None:
-        self._put(Outcome, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
-
-    def put_judgement(self, sequence_number: int, **columns: Any) -> None:
-        self._put(Judgement, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+    def put(self, table: type[SQLModel], sequence_number: int | None = None, /, **columns: Any) -> None:
+        """Inserts or replaces a row of the batch or, with a sequence number, of one of its units."""
+        if sequence_number is None:
+            self._put(table, {"batch_number": self.batch_number, **columns})
+        else:
+            self._put(table, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_score(self, sequence_number: int, side: int, score: float) -> None:
         """Sets the score of an outcome in modes where it is known only after the game."""
@@ -425,37 +419,17 @@ class Ledger:
         row = _VERDICT.row(verdict=verdict, verdict_step=step, unit_id=unit, side=side)
         self.writer.put(_VERDICT, row)
 
-    def put_sit_out(self, game: int, round: int, agent: str) -> None:
-        self._put(SitOut, {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
-
     def put_lines(self, sequence_number: int, lines: Iterable[Mapping[str, Any]]) -> None:
         for line in lines:
-            self._put(Line, {"unit_id": unit_id(self.batch_number, sequence_number), **line})
-
-    def put_problem(self, **columns: Any) -> None:
-        self._put(Problem, {"batch_number": self.batch_number, **columns})
-
-    def put_answer(self, sequence_number: int, **columns: Any) -> None:
-        self._put(Answer, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
-
-    def put_genome(self, **columns: Any) -> None:
-        self._put(Genome, {"batch_number": self.batch_number, **columns})
-
-    def put_training(self, **columns: Any) -> None:
-        self._put(TrainingUpdate, {"batch_number": self.batch_number, **columns})
+            self.put(Line, sequence_number, **line)
 
     def put_finding(self, name: str, content: Any) -> None:
-        text = json.dumps(content, ensure_ascii=False)
-        self._put(Finding, {"batch_number": self.batch_number, "name": name, "content": text})
-
-    def put_measure(self, sequence_number: int, position: int, values: Mapping[str, Any]) -> None:
-        self._put(Measure, {"unit_id": unit_id(self.batch_number, sequence_number), "position": position, **values})
+        self.put(Finding, name=name, content=json.dumps(content, ensure_ascii=False))
 
     def put_record(self, name: str, position: int, content: Any, sequence_number: int = 0) -> None:
         """Adds a row for a kind without a table of its own, to a unit or (0) to the whole batch."""
-        unit = unit_id(self.batch_number, sequence_number)
         text = json.dumps(content, ensure_ascii=False)
-        self._put(Record, {"unit_id": unit, "name": name, "position": position, "content": text})
+        self.put(Record, sequence_number, name=name, position=position, content=text)
 
     def log(self, level: str, message: str) -> None:
         line = {"at": time.time(), "level": level, "message": storable(message)[:LONGEST_LINE]}

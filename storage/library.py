@@ -69,13 +69,9 @@ def stamp(connection: sqlite3.Connection) -> Stamp:
     return tuple(tuple(connection.execute(f"{query} {table}").fetchone()) for table in tables)
 
 
-def list_entities(
-    connection: sqlite3.Connection, type_name: str | None = None, *, limit: int = -1, offset: int = 0
-) -> list[StoredEntity]:
-    where, values = ("WHERE type = ?", (type_name,)) if type_name is not None else ("", ())
-    query = f"SELECT * FROM library_entity {where} ORDER BY rowid LIMIT ? OFFSET ?"
-    rows = connection.execute(query, (*values, limit, offset)).fetchall()
-    return [_entity(row) for row in rows]
+def list_entities(connection: sqlite3.Connection, *, limit: int = -1, offset: int = 0) -> list[StoredEntity]:
+    query = "SELECT * FROM library_entity ORDER BY rowid LIMIT ? OFFSET ?"
+    return [_entity(row) for row in connection.execute(query, (limit, offset)).fetchall()]
 
 
 def list_agents(connection: sqlite3.Connection) -> list[StoredAgent]:
@@ -138,21 +134,10 @@ def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
     prepare(path, create=False)
     with writing(path) as connection:
         ids = [str(row["id"]) for row in _find_rows(connection, shelf, references)]
-        _delete(connection, shelf, ids)
+        for record_id in ids:
+            db.remove(connection, _table(shelf), id=record_id)
     settle(path)
     return ids
-
-
-def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
-    """Removes the items with these exact ids. Ignores missing ids."""
-    with writing(path) as connection:
-        _delete(connection, shelf, ids)
-    settle(path)
-
-
-def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
-    for record_id in ids:
-        db.remove(connection, _table(shelf), id=record_id)
 
 
 def _table(shelf: Shelf) -> "type[SQLModel]":

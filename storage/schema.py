@@ -85,23 +85,13 @@ STEPS: tuple[Step, ...] = ()
 CURRENT = Schema((Path(__file__).parent / "schema.sql").read_text(encoding="utf-8"), STEPS)
 
 
-@dataclass(frozen=True, slots=True)
-class Oddity:
-    """A difference between a file and the schema."""
-
-    name: str
-    message: str
-    in_table: bool = False
-    """one of our tables is missing or different"""
-
-
 def refuse_odd_schema(path: Path, connection: sqlite3.Connection, schema: Schema = CURRENT) -> None:
     """Raises if the file does not match the schema exactly. Runs before the file is written or resumed."""
-    found = list(oddities(connection, schema))
+    found = [message for message, _ in oddities(connection, schema)]
     if found:
         more = f", and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
         raise FileError(
-            f"{path} does not match the schema of a Tidepool file: {', '.join(one.message for one in found[:MOST_NAMED])}{more}. "
+            f"{path} does not match the schema of a Tidepool file: {', '.join(found[:MOST_NAMED])}{more}. "
             f"Another program changed it, so it was not opened. To copy its batches into a new file, run "
             "`tidepool --db NEW.db import`."
         )
@@ -116,8 +106,8 @@ def refuse_triggers(path: Path, connection: sqlite3.Connection) -> None:
         )
 
 
-def oddities(connection: sqlite3.Connection, schema: Schema = CURRENT) -> Iterator[Oddity]:
-    """Yields what is missing, changed or unknown in the file."""
+def oddities(connection: sqlite3.Connection, schema: Schema = CURRENT) -> Iterator[tuple[str, bool]]:
+    """Yields what is missing, changed or unknown in the file, and whether one of our tables is missing or different."""
     expected = {statement.name: statement for statement in schema.statements}
     rows = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema").fetchall()
     seen: set[str] = set()
@@ -125,16 +115,16 @@ def oddities(connection: sqlite3.Connection, schema: Schema = CURRENT) -> Iterat
     for kind, name, table, place, sql in rows:
         required = expected.get(name)
         if required is None and not _is_optional(kind, name, table, sql, expected):
-            yield Oddity(str(name), _describe_extra(kind, name))
+            yield _describe_extra(kind, name), False
         elif required is not None and (required.kind != kind or not _same_sql(required.sql, sql)):
-            yield Oddity(name, f"the {required.kind} {name} has another definition", in_table=required.kind == "table")
+            yield f"the {required.kind} {name} has another definition", required.kind == "table"
         elif name in seen or (place and place in places):
-            yield Oddity(str(name), f"{_quote(name)} exists twice", in_table=True)
+            yield f"{_quote(name)} exists twice", True
         seen.add(name)
         places.add(place)
     for name, (kind, _, _) in expected.items():
         if name not in seen:
-            yield Oddity(name, f"the {kind} {name} is missing", in_table=kind == "table")
+            yield f"the {kind} {name} is missing", kind == "table"
 
 
 def normalized(sql: str) -> str:

@@ -75,13 +75,6 @@ class FinishReason(StrEnum):
     """the provider stopped early or sent an error instead of a reply"""
 
 
-class Transport(StrEnum):
-    """How the calls of a wave are sent to a provider."""
-
-    LIVE = "live"
-    BATCH = "batch"
-
-
 GIVEN_UP = "given up"
 """remote state of a provider batch that is abandoned when its batch is resumed"""
 
@@ -142,16 +135,14 @@ def study_status(cells: Collection[str]) -> BatchStatus:
 def study_reason(cells: Collection[tuple[str, str | None]]) -> str | None:
     """Returns the reason of a study from the states and reasons of its cells.
 
-    Cells that stopped together have equal reasons, except for the number of calls that each saved. If each cell stopped by
-    itself, the reason only counts them.
+    Cells that stopped together have equal reasons. If each cell stopped by itself, the reason only counts them.
     """
     status = study_status([one for one, _ in cells])
     reasons = [reason for one, reason in cells if reason and one == status]
     if status is not BatchStatus.COMPLETED or not reasons:
         return next(iter(reasons), None)
-    distinct_reasons = {reason.partition("; saved ")[0] for reason in reasons}
-    alike = len(distinct_reasons) == 1 and len(reasons) == len(cells)
-    return distinct_reasons.pop() if alike else f"{len(reasons):,} of {len(cells):,} cells stopped early"
+    alike = len(set(reasons)) == 1 and len(reasons) == len(cells)
+    return reasons[0] if alike else f"{len(reasons):,} of {len(cells):,} cells stopped early"
 
 
 UNIT_BITS = 32

@@ -4,7 +4,7 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from tidepool.storage import db
 from tidepool.storage.batches import (
     NewBatch,
+    by_prefix,
     delete_batch,
     find_batch,
     insert_batch,
@@ -20,7 +21,6 @@ from tidepool.storage.batches import (
     newest,
     open_provider_batches,
     parse_steps_back,
-    prefix_pattern,
     progress_of,
     send_command,
     status_now,
@@ -67,16 +67,14 @@ def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequen
     text = json.dumps(design, ensure_ascii=False)
     with writing(path) as connection:
         db.add(connection, db.Study(id=study_id, name=name, design=text, created_at=time.time()))
-        return study_id, list(_insert(connection, study_id, cells))
-
-
-def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
-    for cell in cells:
-        batch_id, number = insert_batch(connection, cell.batch)
-        db.change(connection, db.Batch, {"number": number}, study_id=study_id, replicate=cell.replicate)
-        for factor, level in cell.levels.items():
-            db.add(connection, db.StudyCell(batch_number=number, factor=factor, level=level))
-        yield batch_id
+        batch_ids = []
+        for cell in cells:
+            batch_id, number = insert_batch(connection, cell.batch)
+            batch_ids.append(batch_id)
+            db.change(connection, db.Batch, {"number": number}, study_id=study_id, replicate=cell.replicate)
+            for factor, level in cell.levels.items():
+                db.add(connection, db.StudyCell(batch_number=number, factor=factor, level=level))
+    return study_id, batch_ids
 
 
 def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | None:
@@ -84,15 +82,12 @@ def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | No
     if (steps_back := parse_steps_back(reference)) is not None:
         rows = newest(connection, steps_back)
         return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
-    pattern = prefix_pattern(reference)
-    rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
-    ids = [row[0] for row in rows]
-    ids = [study_id for study_id in ids if study_id == reference] or ids
-    if not ids or not reference:
+    ids = [row["id"] for row in by_prefix(connection, "study", reference)]
+    if not ids:
         return None
-    batch_rows = connection.execute("SELECT id FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
-    if ids != [reference] and (len(ids) > 1 or batch_rows):
-        fits = ", ".join([*ids, *(row[0] for row in batch_rows)])
+    batch_ids = [row["id"] for row in by_prefix(connection, "batch", reference)]
+    if ids != [reference] and (len(ids) > 1 or batch_ids):
+        fits = ", ".join([*ids, *batch_ids])
         raise NotFound(f"{reference!r} matches several batches and studies ({fits}). Type more of the id.")
     return _known(connection, ids[0])
 

@@ -478,19 +478,17 @@ class Record(SQLModel, table=True):
 
 
 def schema_text() -> str:
-    """Returns the content of `schema.sql`: each table with its indexes, then the views."""
-    return "\n".join(f"{sql};\n" for sql in (*_table_statements(), *_view_statements()))
+    """Returns the content of `schema.sql`."""
+    return "\n".join(f"{sql};\n" for sql in _statements())
 
 
-def _table_statements() -> Iterator[str]:
+def _statements() -> Iterator[str]:
+    """Yields each table with its indexes, then the views."""
     dialect = sqlite.dialect()
     for table in SQLModel.metadata.sorted_tables:
         yield _tidy(str(CreateTable(table).compile(dialect=dialect)))
         for index in sorted(table.indexes, key=lambda index: str(index.name)):
             yield _tidy(str(CreateIndex(index).compile(dialect=dialect)))
-
-
-def _view_statements() -> Iterator[str]:
     for view in VIEWS.values():
         yield f"CREATE VIEW {view.name} AS\n{textwrap.indent(textwrap.dedent(view.query).strip(), '    ')}"
 

@@ -67,7 +67,7 @@ def fresh_registries() -> Iterator[None]:
         screens_of.cache_clear()
         for registry in REGISTRIES:
             vars(registry).pop("installed", None)
-            registry._loaded.clear()
+            registry.loaded.clear()
 
     forget()
     yield

@@ -53,7 +53,7 @@ def run(world: World, random: Any) -> Stopping:
     rounds = game_rounds(schedule, bool(agents))
     watched = WatchedGame(schedule, world.rule.outcome, agents, bounds, bool(world.games), rounds)
     rule, talks = StopRule(world.rule, watched), list(_talks(world, schedule, random))
-    while rule.next_end is not None and rule.deciding_look is None:
+    while rule.next_end is not None and rule.stopped_at is None:
         block = [side for talk in talks[rule.done : rule.next_end] for side in talk]
         rule.look(watched.take_in_rows(block, rule.next_end))
     return rule.stopping(world.talks)

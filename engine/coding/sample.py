@@ -20,7 +20,7 @@ from tidepool.storage import codes as rows
 from tidepool.storage.batches import find_batch, refuse_running
 from tidepool.storage.codes import Place, put_sample
 from tidepool.storage.file import reading
-from tidepool.storage.queries.conversations import ratings_by_unit
+from tidepool.storage.queries.conversations import rated_sides
 from tidepool.storage.queries.summary import finding
 
 # -- codes -------------------------------------------------------------------------------------------------------------
@@ -140,13 +140,10 @@ def _game(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
 
 
 def _rated(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
-    sides = {
-        (number, side.place - 1): side
-        for number, rated in ratings_by_unit(connection, batch["number"])
-        for side in rated
-    }
-    ratings = {place: side.rating for place, side in sides.items() if side.rating is not None}
-    return Frame({place: sides[place].entity for place in ratings}, {}, ratings, len(sides) - len(ratings))
+    sides = rated_sides(connection, batch["number"])
+    entities = {(number, side): entity for number, side, entity, rating in sides if rating is not None}
+    ratings = {(number, side): rating for number, side, _, rating in sides if rating is not None}
+    return Frame(entities, {}, ratings, len(sides) - len(ratings))
 
 
 # -- the sample --------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.file import reading
 from tidepool.storage.queries.units import unit_of
 from tidepool.storage.text import one_line
-from tidepool.storage.transfer.formats import csv_file, write_rows
+from tidepool.storage.transfer.formats import write_csv
 
 # -- what a coder sees -------------------------------------------------------------------------------------------------
 
@@ -169,13 +169,12 @@ def check_absent(target: Path) -> None:
 def write_sample(session: CodingSession, target: Path) -> int:
     """Writes every side of the sample in the order of coding, with this coder's codes only."""
     check_absent(target)
-    with csv_file(target) as stream, reading(session.path) as connection:
-        stream.write("\ufeff")  # marks the file as UTF-8 for spreadsheets
+    with reading(session.path) as connection:
         rows = (
             _row(session, number, subject_at(connection, session.batch, sampled.place))
             for number, sampled in enumerate(session.sample.chosen, 1)
         )
-        write_rows(stream, COLUMNS, rows)
+        write_csv(target, COLUMNS, rows, bom=True)
     return len(session.sample.chosen)
 
 

@@ -4,7 +4,8 @@ A kind can declare its own format (Results.formats), which takes precedence: a s
 mutation. Tables of a study have the rows of all its cells, with a column for each factor."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
+from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
 from tidepool.storage.transfer.formats import echo_json, export_results, finished_together, write_text
 from tidepool.storage.transfer.tables import PLAIN, ExportContents, ExportTable, filled, joined, levels_of, tables_of
 
@@ -47,15 +48,20 @@ def export_batch(
         return EXPORTERS[format_name](orders, study)
 
 
-def study_pages(database: Path, study_id: str) -> dict[str, str]:
-    """Texts by the name of their file."""
-    report = study_report(database, summarise_study(database, study_id))
+WRITERS = {".html": html_report, ".md": markdown_report}
+
+
+def report_pages(
+    database: Path, study: StoredStudy | None, batch: sqlite3.Row, suffixes: Iterable[str] = WRITERS
+) -> dict[str, str]:
+    """The report of the study, or of the batch if it has none, by the suffix of its file."""
+    if study is not None:
+        report = study_report(database, summarise_study(database, study.id))
+    else:
+        report = report_of(database, summarise(database, batch["id"]))
     with reading(database) as connection:
-        study, cells = find_study(connection, study_id), cells_of(connection, study_id)
-        return {
-            "report.html": html_report(connection, cells, report, study),
-            "report.md": markdown_report(connection, cells, report, study),
-        }
+        cells = cells_of(connection, study.id) if study is not None else [StoredCell(batch, {})]
+        return {suffix: WRITERS[suffix](connection, cells, report, study) for suffix in suffixes}
 
 
 # -- exporters: of one batch, or of all batches of a study -------------------------------------------------------------
@@ -74,14 +80,8 @@ def _name(orders: Orders, study: StoredStudy | None) -> str:
 
 
 def _page(orders: Orders, study: StoredStudy | None, suffix: str) -> list[Path]:
-    order = orders[0]
-    if study is not None:
-        text = study_pages(order.database, study.id)[f"report{suffix}"]
-    else:
-        report = report_of(order.database, summarise(order.database, order.batch["id"]))
-        write = html_report if suffix == ".html" else markdown_report
-        text = write(order.connection, [StoredCell(order.batch, {})], report)
-    return write_text(order.file(suffix, _name(orders, study)), text)
+    text = report_pages(orders[0].database, study, orders[0].batch, [suffix])[suffix]
+    return write_text(orders[0].file(suffix, _name(orders, study)), text)
 
 
 def _toml(orders: Orders, study: StoredStudy | None) -> list[Path]:

@@ -92,19 +92,13 @@ class UnsupportedSettings:
         if self._without_system and _NO_SYSTEM.search(complaint.words):
             return SYSTEM_ROLE
         is_unsupported = _UNSUPPORTED.search(text) is not None
-        if (setting := self._find_named(complaint.param)) and (is_unsupported or setting in AT_ANY_COMPLAINT):
-            return setting
-        return self._find_mentioned(complaint.words) if is_unsupported and not setting else None
-
-    def _find_named(self, param: str) -> str | None:
-        """Finds a setting by the path in the error, such as response_format.json_schema."""
-        names = _PATH.split(param)
-        return next((name for name in self._optional if name in names), None)
-
-    def _find_mentioned(self, text: str) -> str | None:
-        """Finds the first setting that the message mentions. Suggested replacements come later in a message."""
-        mentions = [(hit.start(), name) for name, pattern in self._optional.items() if (hit := pattern.search(text))]
-        return min(mentions)[1] if mentions else None
+        parts = _PATH.split(complaint.param)  # such as response_format.json_schema
+        if setting := next((name for name in self._optional if name in parts), None):
+            return setting if is_unsupported or setting in AT_ANY_COMPLAINT else None
+        hits = ((pattern.search(complaint.words), name) for name, pattern in self._optional.items())
+        mentions = [(hit.start(), name) for hit, name in hits if hit]
+        # The first setting that the message mentions: suggested replacements come later.
+        return min(mentions)[1] if mentions and is_unsupported else None
 
 
 def _notice_of(model_name: str, setting: str, value: object) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, display_host
-from tidepool.engine.providers.errors import REJECTED, ProviderComplaint, complaint_in, diagnose
+from tidepool.engine.providers.errors import REJECTED, ProviderComplaint, complaint_about, diagnose, error_in
 from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.replies import decode_json
 
@@ -54,7 +54,6 @@ class Complained(Exception):
 
 
 class Response(NamedTuple):
-    status_code: int
     headers: Mapping[str, str]
     content: bytes
 
@@ -106,12 +105,11 @@ def proxy_for(address: str) -> str | None:
     return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")
 
 
-async def read_body(response: Any, max_bytes: int | None = None) -> bytes:
+async def read_body(response: Any) -> bytes:
     """Reads a body up to a limit, which applies to the decompressed size."""
-    limit = MOST_BYTES if max_bytes is None else max_bytes
-    too_large = RejectedResponse(f"more than {limit // 1_000_000} MB")
+    too_large = RejectedResponse(f"more than {MOST_BYTES // 1_000_000} MB")
     length = response.content_length
-    if length is not None and length > limit:
+    if length is not None and length > MOST_BYTES:
         raise too_large
     if length is not None and "Content-Encoding" not in response.headers:
         whole: bytes = await response.read()
@@ -119,7 +117,7 @@ async def read_body(response: Any, max_bytes: int | None = None) -> bytes:
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > limit:
+        if len(body) > MOST_BYTES:
             raise too_large
     return bytes(body)
 
@@ -133,7 +131,8 @@ async def refuse_errors(response: Any) -> None:
             f"a redirect to {display_host(urljoin(str(response.url), location))}, which is not followed because the key would be sent "
             "there too. Write the final address into the config"
         )
-    raise Complained(complaint_in(Response(response.status, response.headers, await read_body(response))))
+    body = error_in(await read_body(response))
+    raise Complained(complaint_about(response.status, body, response.headers))
 
 
 def complaint_of(error: Exception, seconds: float) -> ProviderComplaint:
@@ -258,7 +257,7 @@ class Connection:
             async with asyncio.timeout(seconds), await self._request(method, path, body, headers) as response:
                 if response.status != 200:
                     await refuse_errors(response)
-                return Response(response.status, response.headers, await read_body(response))
+                return Response(response.headers, await read_body(response))
         except self._errors as error:
             raise Complained(complaint_of(error, seconds)) from None
 

@@ -8,7 +8,7 @@ passes `scrub_keys`.
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,15 +36,9 @@ _variables = dict.fromkeys(name for known in KNOWN_ENDPOINTS.values() for name i
 """environment variables from which providers read their keys"""
 
 
-def watch_keys(variables: tuple[str, ...]) -> None:
-    """Adds variables that hold keys. Called whenever an endpoint is opened."""
-    _variables.update(dict.fromkeys(variables))
-    watch(_variables)
-
-
 def scrub_keys(text: str) -> str:
     """The text without keys: those in the environment, short ones too, and everything that looks like a key."""
-    of_packages = (name for spec in PROVIDERS.loaded().values() for name in spec.keys)
+    of_packages = (name for spec in PROVIDERS.loaded.values() for name in spec.keys)
     for name in (*_variables, *of_packages):
         value = os.environ.get(name, "")
         if len(value) >= _SHORTEST:
@@ -158,7 +152,8 @@ def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
     if on_each_machine and not is_loopback(stated):
         stated = ""
     keys = (settings.api_key_env,) if settings.api_key_env else known.keys
-    watch_keys(keys)
+    _variables.update(dict.fromkeys(keys))
+    watch(_variables)
     return Endpoint(
         name=name,
         like=settings.like or known.like,
@@ -191,7 +186,8 @@ def _tag(price: ModelPrice) -> PriceTag:
 
 def open_provider(name: str, settings: ProviderSettings) -> Provider:
     """Opens a provider with its own settings. A batch calls `serve` to mark requests as its own."""
-    _refuse_secrets(name, {"base_url": [settings.base_url or ""], "hosts": settings.hosts})
+    _refuse_secrets(name, "base_url", [settings.base_url or ""])
+    _refuse_secrets(name, "hosts", settings.hosts)
     if is_endpoint(name, settings):
         family: ProviderSpec = PROVIDERS[endpoint_of(name, settings).like]
         return family.open(settings, name)
@@ -218,12 +214,11 @@ def _timed(provider: Provider) -> Provider:
     return provider
 
 
-def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:
+def _refuse_secrets(name: str, key: str, addresses: Sequence[str]) -> None:
     """Rejects addresses with passwords, since a config is stored and shared with its study."""
-    for key, written in addresses.items():
-        if any(map(has_credentials, written)):
-            raise UsageError(
-                f"[providers.{name}]: an address contains a user name or password, which would be stored with the study. "
-                "Set it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
-                ("providers", name, key),
-            )
+    if any(map(has_credentials, addresses)):
+        raise UsageError(
+            f"[providers.{name}]: an address contains a user name or password, which would be stored with the study. "
+            "Set it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
+            ("providers", name, key),
+        )

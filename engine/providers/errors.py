@@ -139,11 +139,6 @@ class ProviderComplaint:
     """the type of a missing response"""
 
 
-def complaint_in(response: Any) -> ProviderComplaint:
-    """Reads an error response."""
-    return complaint_about(response.status_code, error_in(response.content), response.headers)
-
-
 def complaint_about(status: int | None, body: ErrorBody, headers: Mapping[str, str] | None = None) -> ProviderComplaint:
     """An error by its status and its body. If a response looks successful, the status inside the body counts."""
     if status is not None and status < 400:

@@ -12,13 +12,15 @@ from tidepool.storage.states import FinishReason
 
 
 class ErrorClass(Enum):
-    TRANSIENT = "transient"
+    """Each value is the class in a few words."""
+
+    TRANSIENT = "server error"
     """a temporary error of the network or the server; a retry helps"""
-    RATE_LIMITED = "rate_limited"
+    RATE_LIMITED = "rate limit error"
     """too many requests (429); sending more slowly helps"""
-    CLIENT = "client"
+    CLIENT = "rejected request"
     """this request cannot be answered; it fails with the provider's message"""
-    FATAL = "fatal"
+    FATAL = "fatal error"
     """no request can be answered: missing key, unknown model, spend limit; the batch stops, with advice"""
 
 
@@ -52,7 +54,7 @@ class ProviderError(Exception):
     @property
     def kind(self) -> str:
         """The class of the error in a few words. Logs and reports count errors by it."""
-        return _NO_REPLY_KINDS[self.no_reply] if self.no_reply is not None else _FAULTS[self.fault]
+        return _NO_REPLY_KINDS[self.no_reply] if self.no_reply is not None else self.fault.value
 
 
 _NO_REPLY_KINDS = {
@@ -60,12 +62,6 @@ _NO_REPLY_KINDS = {
     NoReply.TIMEOUT: "timeout",
     NoReply.BROKEN: "broken reply",
     NoReply.LOST: "lost worker",
-}
-_FAULTS = {
-    ErrorClass.TRANSIENT: "server error",
-    ErrorClass.RATE_LIMITED: "rate limit error",
-    ErrorClass.CLIENT: "rejected request",
-    ErrorClass.FATAL: "fatal error",
 }
 
 

@@ -20,13 +20,7 @@ from tidepool.storage.text import mask
 
 def clean(text: str) -> str:
     """Text that every file and every provider accepts: lone surrogates are replaced."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
@@ -189,14 +183,10 @@ def parse_reply(text: str, word: object, *, thought: str = "", tool: bool = Fals
     if refusal and not text.strip():
         text, finish = refusal, FinishReason.REFUSED
     if not text.strip():
-        text, finish = "", _empty_finish(finish, tool)
+        text = ""
+        if finish in (FinishReason.COMPLETE, FinishReason.CUT):
+            finish = FinishReason.TOOL if tool else FinishReason.EMPTY
     return ParsedReply(mask(text), mask(thought) or None, finish)
-
-
-def _empty_finish(finish: FinishReason, tool: bool) -> FinishReason:
-    if tool and finish in (FinishReason.COMPLETE, FinishReason.CUT):
-        return FinishReason.TOOL
-    return FinishReason.EMPTY if finish in (FinishReason.COMPLETE, FinishReason.CUT) else finish
 
 
 _UNUSABLE_REASONS = {

@@ -110,10 +110,6 @@ def described(tables: Iterable[ExportTable]) -> Iterator[View]:
         yield replace(view, columns=(*view.columns, *more))
 
 
-def _path(table: View) -> str:
-    return f"data/{table.name}.parquet"
-
-
 def servers_in(config: Mapping[str, Any]) -> list[str]:
     """Addresses in a config, which its publisher should know about."""
     providers = config.get("providers")
@@ -151,7 +147,11 @@ def _head(published: Publication) -> dict[str, Value]:
     filled = [table for table in published.tables if published.rows[table.name]]
     first = next((name for name in FIRST if published.rows.get(name)), "batches")
     configs: list[Value] = [
-        {"config_name": table.name, "data_files": _path(table), **({"default": True} if table.name == first else {})}
+        {
+            "config_name": table.name,
+            "data_files": f"data/{table.name}.parquet",
+            **({"default": True} if table.name == first else {}),
+        }
         for table in filled
     ]
     return {

@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidepool.engine.errors import FileError, UsageError
-from tidepool.engine.exports.export import study_pages
-from tidepool.engine.exports.html_report import html_report
-from tidepool.engine.exports.markdown import markdown_report
+from tidepool.engine.exports.export import report_pages
 from tidepool.engine.exports.toml import missing_files, study_toml, toml_of, without_paths
 from tidepool.engine.providers.replies import ABSOLUTE_PATH
 from tidepool.engine.publishing.card import (
@@ -27,11 +25,10 @@ from tidepool.engine.publishing.card import (
     models_of,
     servers_in,
 )
-from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import all_batches, find_batch
 from tidepool.storage.file import reading, settle, value_of
-from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
+from tidepool.storage.studies import StoredStudy, cells_of, study_of
 from tidepool.storage.transfer.formats import finished_together, write_parquet_tables, write_text
 from tidepool.storage.transfer.study_files import copy_to_publish
 from tidepool.storage.transfer.tables import joined, tables_of
@@ -46,14 +43,8 @@ class PublishedFolder:
     """what is missing, and what to check before publishing"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    study: StoredStudy | None
-    batches: tuple[sqlite3.Row, ...]
-
-    @property
-    def id(self) -> str:
-        return self.study.id if self.study else str(self.batches[0]["id"])
+Source = tuple[StoredStudy | None, Sequence[sqlite3.Row]]
+"""a study with its batches, or one batch"""
 
 
 def publish(database: Path, reference: str, folder: Path, about: About) -> PublishedFolder:
@@ -62,11 +53,12 @@ def publish(database: Path, reference: str, folder: Path, about: About) -> Publi
     _refuse_full(folder)
     with reading(database) as connection:
         source = _select(connection, reference)
-        designs = _designs(connection, source.batches)
+        batches = source[1]
+        designs = _designs(connection, batches)
     notes: list[str] = []
     with finished_together(folder) as scratch:
         copy = scratch / FILE
-        configs = {batch["number"]: without_paths(json.loads(batch["config"])) for batch in source.batches}
+        configs = {batch["number"]: without_paths(json.loads(batch["config"])) for batch in batches}
         texts = {number: json.dumps(config, ensure_ascii=False) for number, config in configs.items()}
         copy_to_publish(database, texts, copy, _private(database), designs)
         with reading(copy) as connection:
@@ -91,14 +83,14 @@ def _refuse_full(folder: Path) -> None:
         raise FileError(f"{folder} is not empty. Nothing in it is overwritten. Name a new folder with -o.")
 
 
-def _select(connection: sqlite3.Connection, reference: str) -> _Source:
+def _select(connection: sqlite3.Connection, reference: str) -> Source:
     study = study_of(connection, reference)
     if study is None:
-        return _Source(None, (find_batch(connection, reference),))
-    batches = tuple(cell.batch for cell in cells_of(connection, study.id))
+        return None, [find_batch(connection, reference)]
+    batches = [cell.batch for cell in cells_of(connection, study.id)]
     if not batches:
         raise UsageError(f"Study {study.id} has no batches, so there is nothing to publish.")
-    return _Source(study, batches)
+    return study, batches
 
 
 def _private(database: Path) -> dict[str, str]:
@@ -118,16 +110,18 @@ def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> 
     return designs
 
 
-def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: About, notes: list[str]) -> Publication:
-    copy = folder / FILE
+def _fill(folder: Path, connection: sqlite3.Connection, source: Source, about: About, notes: list[str]) -> Publication:
+    copy, study = folder / FILE, source[0]
     rows = all_batches(connection)
     batches = tuple(summarise(copy, row["id"], with_statistics=False) for row in rows)
     (folder / "data").mkdir()
     tables = list(joined(table for row in rows for table in tables_of(connection, row, VIEWS)))
     write_parquet_tables(folder / "data", tables)
     counts = {view: int(value_of(connection, f"SELECT count(*) FROM {view}")) for view in VIEWS}
-    complete, views = _completed(about, source, rows), tuple(described(tables))
-    published = Publication(source.id, complete, source.study, batches, views, counts)
+    study_id = study.id if study else str(rows[0]["id"])
+    title = about.title or (study.name if study else rows[0]["name"]) or study_id
+    complete = replace(about, title=title, description=about.description or rows[0]["description"] or "")
+    published = Publication(study_id, complete, study, batches, tuple(described(tables)), counts)
     if unfinished := published.unfinished:
         note = (
             f"Unfinished: {len(unfinished):,} of {len(batches):,} batches were not finished "
@@ -136,21 +130,17 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
         )
         published = replace(published, notes=(note,))
     _config(folder, source, notes)
-    _reports(folder, connection, rows[0], source.study)
+    for suffix, text in report_pages(copy, study, rows[0]).items():
+        write_text(folder / f"report{suffix}", text)
     write_text(folder / "DATA.md", dictionary(published))
     write_text(folder / "README.md", card(published))
     return published
 
 
-def _completed(about: About, source: _Source, rows: Sequence[sqlite3.Row]) -> About:
-    title = about.title or (source.study.name if source.study else rows[0]["name"]) or source.id
-    return replace(about, title=title, description=about.description or rows[0]["description"] or "")
-
-
-def _config(folder: Path, source: _Source, notes: list[str]) -> None:
+def _config(folder: Path, source: Source, notes: list[str]) -> None:
     """Writes the config from the user's own file, where the batch is trusted, so that its servers are included. A config that
     cannot be a separate file is still in the study file."""
-    study, batches = source.study, source.batches
+    study, batches = source
     try:
         if study is None:
             write_text(folder / "config.toml", toml_of(batches[0]))
@@ -161,17 +151,3 @@ def _config(folder: Path, source: _Source, notes: list[str]) -> None:
         return
     if files := missing_files(study, batches):
         notes.append(f"study.toml names {', '.join(files)}. Put them into its folder. {FILE} does not need them.")
-
-
-def _reports(folder: Path, connection: sqlite3.Connection, batch: sqlite3.Row, study: StoredStudy | None) -> None:
-    copy = folder / FILE
-    if study is not None:
-        pages = study_pages(copy, study.id)
-    else:
-        report, cells = report_of(copy, summarise(copy, batch["id"])), [StoredCell(batch, {})]
-        pages = {
-            "report.html": html_report(connection, cells, report),
-            "report.md": markdown_report(connection, cells, report),
-        }
-    for name, text in pages.items():
-        write_text(folder / name, text)

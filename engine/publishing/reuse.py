@@ -8,6 +8,7 @@ is sent or run, and becomes a new batch of the user's own.
 import dataclasses
 import json
 import shlex
+import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from tidepool.engine.config.entity_types import entity_type_from
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.library import agent_of, entity_of
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy
 from tidepool.engine.errors import FileError, UsageError
@@ -39,9 +40,9 @@ from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library, studies
-from tidepool.storage.batches import find_batch
+from tidepool.storage.batches import all_batches, find_batch
 from tidepool.storage.file import connect, explained
-from tidepool.storage.transfer.study_files import Imported, OtherBatch, foreign_file, merge, other_batches
+from tidepool.storage.transfer.study_files import Imported, foreign_file, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +64,26 @@ def study_in_file(text: str) -> StudyInFile | None:
 
 def import_file(database: Path, other: Path) -> Imported:
     with foreign_file(other) as path:
-        batches = other_batches(path)
-        configs = {batch.id: _config_to_store(other, batch) for batch in batches}
+        with closing(connect(path, read_only=True)) as connection:
+            configs = {str(batch["id"]): _config_to_store(other, batch) for batch in all_batches(connection)}
         _check_library(other, path)
         imported = merge(database, path, {batch_id: config for batch_id, (config, _) in configs.items()})
     return dataclasses.replace(imported, left_out={one: lost for one in imported.batches if (lost := configs[one][1])})
 
 
-def _config_to_store(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
+def _config_to_store(other: Path, batch: sqlite3.Row) -> tuple[str, list[str]]:
     """The config to store here, and the keys that it loses."""
     try:
-        config = load_frozen(batch.config)
+        config = load_frozen(batch["config"])
     except UsageError as error:
-        raise FileError(f"{other}: the config of batch {batch.id} cannot be used: {error}") from None
-    if config.batch.kind != batch.kind:
+        raise FileError(f"{other}: the config of batch {batch['id']} cannot be used: {error}") from None
+    if config.batch.kind != batch["kind"]:
         raise FileError(
-            f"{other}: batch {batch.id} is stored as another kind of study than its config says, so it is not imported."
+            f"{other}: batch {batch['id']} is stored as another kind of study than its config says, so it is not imported."
         )
-    if trust_record().knows(batch.id, batch.config):
-        return batch.config, []
-    data = json.loads(batch.config)
+    if trust_record().knows(batch["id"], batch["config"]):
+        return batch["config"], []
+    data = json.loads(batch["config"])
     removed = list(foreign_provider_keys(data))
     stored = without_foreign(data, ((path, None) for path in removed))
     return json.dumps(stored, ensure_ascii=False), [shown(".".join(map(str, path))) for path in removed]
@@ -119,7 +120,6 @@ class RerunPart:
     batch_id: str
     stored: str
     """its config, exactly as in the file"""
-    written: Config
     config: FrozenConfig
     levels: Mapping[str, str]
     replicate: int
@@ -137,7 +137,6 @@ class Rerun:
     parts: tuple[RerunPart, ...]
     design: Mapping[str, Any] | None
     """of a study of several batches"""
-    changes: tuple[str, ...]
 
     def refuse(self) -> None:
         """Raises an error if the batches are not the user's own, and would send requests or run code."""
@@ -150,12 +149,14 @@ class Rerun:
         return question_for(self.id, self.name, self._admissions(), planned, folder=self.parts[0].folder)
 
     def planned(self) -> PlannedStudy:
-        """A study's cells as in the file: replicates, levels and hypotheses are kept and frozen again."""
+        """The batch, or a study's cells as in the file: replicates, levels and hypotheses are kept and frozen again."""
+        cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
+        if self.design is None:
+            return PlannedStudy(self.parts[0].config.batch.name, {}, cells, self.parts[0].folder)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts)}
+        design = {**self.design, "frozen_at": now, "batches": len(self.parts)}
         if isinstance(source := design.get("source"), Mapping) and not self._own:
             design["source"] = without_foreign(source)
-        cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
         return PlannedStudy(self.name, design, cells, self.parts[0].folder)
 
     @property
@@ -194,7 +195,7 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
             f"The batches of study {place.reference!r} have several kinds. The file was changed or is damaged."
         )
     design = study.design if study else None
-    return Rerun(place, study.id if study else str(cells[0].batch["id"]), name, parts, design, overrides)
+    return Rerun(place, study.id if study else str(cells[0].batch["id"]), name, parts, design)
 
 
 def _part(
@@ -205,19 +206,18 @@ def _part(
     # Code imports files from its folder. For the user's own batch, this is the original folder, not that of the file.
     folder = next(iter(trust_record().folders_of(batch_id) if is_own else ()), place.file.parent.absolute())
 
-    def build(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
+    def build(data: dict[str, Any]) -> FrozenConfig:
         for change in changes:
             _drop_replaced(data, change.partition("=")[0].strip())
             apply_override(data, change)
-        config = config_from(data, source=f"{place.file}#{batch_id}", folder=folder)
-        return config, freeze(config, database)
+        return freeze(config_from(data, source=f"{place.file}#{batch_id}", folder=folder), database)
 
     written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
-    config, frozen = build(written.as_written())
+    frozen = build(written.as_written())
     admission = judge(batch_id, stored, study_from(frozen))
     if not admission.own and not admission.needs_trust:
-        config, frozen = build(without_foreign(written.as_written()))
-    return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate, folder)
+        frozen = build(without_foreign(written.as_written()))
+    return RerunPart(batch_id, stored, frozen, cell.levels, cell.replicate, folder)
 
 
 def _drop_replaced(data: dict[str, Any], path: str) -> None:

@@ -530,7 +530,9 @@ class OpenAccounts:
                 if self.workers is not None:
                     provider = RemoteProvider(provider, self.workers)
                 self.by_provider[name] = Account(provider, limits)
-                await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
+                await provider.check(
+                    [model.partition(":")[2] for model in self._models if model.startswith(f"{name}:")]
+                )
             self._fit_to_workers()
             self._refuse_blind_budget()
         except ProviderError as error:
@@ -562,15 +564,11 @@ class OpenAccounts:
 
     def _refuse_blind_budget(self) -> None:
         for model in self._models:
-            provider = model.partition(":")[0]
-            price = self.by_provider[provider].price(self._name(model))
+            provider, _, name = model.partition(":")
+            price = self.by_provider[provider].price(name)
             if price is None and (self._config.service.budget_usd or self._config.budget_of(provider)):
                 raise UsageError(
                     f"budget_usd is set, but the price of {model} is not known, so the budget could not be "
                     "kept. Remove the budget, choose a model whose price `tidepool models` shows, or set its price in "
                     f"[providers.{provider}] prices."
                 )
-
-    @staticmethod
-    def _name(model: str) -> str:
-        return model.partition(":")[2]

@@ -348,18 +348,15 @@ class BatchLifecycle:
                 return state
             unclear = unclear + 1 if state.unclear else 0
             if unclear == GONE_POLLS:
-                self._log_unclear(job, state.label)
+                self._context.log(
+                    "warning",
+                    f"{job.provider} reports an unknown state of the provider batch {remote_id} ({state.label!r}). It is "
+                    f"polled further. To give it up, run `tidepool orders {self._context.run.run_id} --give-up {remote_id}`.",
+                )
             await self._hurry(job, overdue, UNCLEAR_SECONDS if unclear >= GONE_POLLS else 0.0)
             interval = self.account.settings.poll_interval
             await self._wait(job, state.label, min(wait, interval))
             wait = min(wait * 1.5, interval)
-
-    def _log_unclear(self, job: ProviderBatch, label: str) -> None:
-        self._context.log(
-            "warning",
-            f"{job.provider} reports an unknown state of the provider batch {job.remote_id} ({label!r}). It is "
-            f"polled further. To give it up, run `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}`.",
-        )
 
     async def _wait(self, job: ProviderBatch, label: str, seconds: float) -> None:
         while seconds > 0:
@@ -418,7 +415,11 @@ class BatchLifecycle:
         except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
             if not collection.is_whole and not (collection.is_foreign and job.unsure):
                 collection.unread = True
-                self._log_missing(job, collection, str(error))
+                self._context.log(
+                    "warning",
+                    f"The results of the provider batch {job.remote_id} at {job.provider} are incomplete ({error}): "
+                    f"{len(collection.by_key):,} of {job.ticket.count:,} requests have one.",
+                )
         if collection.foreign and not collection.is_foreign:
             words = f"{collection.foreign:,} results of the provider batch {job.remote_id} belong to none of its requests. They are ignored."
             self._context.log("warning", words)
@@ -440,13 +441,6 @@ class BatchLifecycle:
         found.foreign = 0
         async for result in self.api.results(job.remote_id):
             found.add(result)
-
-    def _log_missing(self, job: ProviderBatch, found: ResultCollection, reason: str) -> None:
-        self._context.log(
-            "warning",
-            f"The results of the provider batch {job.remote_id} at {job.provider} are incomplete ({reason}): "
-            f"{len(found.by_key):,} of {job.ticket.count:,} requests have one.",
-        )
 
     # -- ending ------------------------------------------------------------------------------------------
 

@@ -83,18 +83,14 @@ class BatchRun:
         self._accounts = context.accounts
         self._batched = SERVICES[self.config.service.name].batched
         self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.tasks))
-        self._study = Unit(context, self._ask, 0, None)
+        self.study = Unit(context, self._ask, 0, None)
+        """the study itself as unit 0, for calls that belong to no unit"""
 
     # -- for studies -------------------------------------------------------------------------------------
 
-    @property
-    def study(self) -> Unit:
-        """The study itself as unit 0, for calls that belong to no unit."""
-        return self._study
-
     def resume(self) -> None:
         """Resumes the batch: loads the answers of the study itself (unit 0)."""
-        self._study = Unit(self.context, self._ask, 0, self.ledger.recall(0, 0).get(0))
+        self.study = Unit(self.context, self._ask, 0, self.ledger.recall(0, 0).get(0))
         self.resumed = True
 
     def expect_units(self, total: int) -> None:

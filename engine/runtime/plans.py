@@ -16,7 +16,7 @@ from tidepool.engine.config.sections import FrozenConfig, Limits, Reasons, reaso
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import open_provider
 from tidepool.engine.providers.protocol import BatchApi, Provider
-from tidepool.engine.reports.blocks import judge_notes, span
+from tidepool.engine.reports.blocks import counted, judge_notes, span
 from tidepool.engine.runtime.services import SERVICES, batch_from, units_at_once
 
 
@@ -193,10 +193,10 @@ class ProviderTransport:
         if not self.calls_batch:
             if not self.batch_from or self.largest_wave >= self.batch_from:
                 return f"{self.provider} live"
-            waves = f"up to {_counted(self.largest_wave, 'request')} per wave"
+            waves = f"up to {counted(self.largest_wave, 'request')} per wave"
             return f"{self.provider} live, {waves} (batch API from {self.batch_from:,}, service.batch_from)"
-        live = f", and {_counted(self.calls_live, 'request')} of small waves live" if self.calls_live else ""
-        batches = f"{_counted(self.provider_batches, 'provider batch', 'es')}, "
+        live = f", and {counted(self.calls_live, 'request')} of small waves live" if self.calls_live else ""
+        batches = f"{counted(self.provider_batches, 'provider batch', 'provider batches')}, "
         if self.provider_batches < 2:
             batches += self.wait.removesuffix(" each")
         else:
@@ -318,10 +318,6 @@ def _by_company(members: Sequence[_Entry]) -> Iterator[tuple[int, list[_Entry]]]
     for rounds in sorted({planned.rounds for _, planned in members}):
         yield rounds - done, [(place, planned) for place, planned in members if planned.rounds >= rounds]
         done = rounds
-
-
-def _counted(count: int, what: str, plural: str = "s") -> str:
-    return f"{count:,} {what}{plural if count != 1 else ''}"
 
 
 # -- prices ------------------------------------------------------------------------------------------------------------

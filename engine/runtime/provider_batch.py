@@ -13,13 +13,13 @@ from enum import Enum
 from hashlib import blake2b
 
 from tidepool.engine.call import Call, Reply, expected_input
-from tidepool.engine.errors import CallFailed, ReplayMismatch
+from tidepool.engine.errors import CallFailed
 from tidepool.engine.events import ProviderBatchChanged
 from tidepool.engine.providers.protocol import Answer, ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
 from tidepool.engine.providers.replies import explain_unusable, is_retryable
 from tidepool.engine.runtime.accounts import Budget
 from tidepool.engine.runtime.context import RunContext
-from tidepool.engine.runtime.recording import MOST_EMPTY, CallRecorder
+from tidepool.engine.runtime.recording import MOST_EMPTY, CallRecorder, replay_mismatch
 from tidepool.engine.runtime.unit import CollectedCall
 from tidepool.storage.purchases import Address, ProviderBatchBook, Surplus, SurplusBook
 from tidepool.storage.states import FinishReason, ProviderBatchPhase, Source, batch_number_of, sequence_number_of
@@ -29,12 +29,6 @@ from tidepool.storage.text import storable
 def custom_id(order_id: str, key: str) -> str:
     """A call's id at the provider. Any single id identifies the provider batch that it belongs to."""
     return f"{order_id}_{key}"
-
-
-def split_custom_id(name: str) -> tuple[str, str]:
-    """(id of its provider batch, key) from the id of a result."""
-    order_id, _, key = name.rpartition("_")
-    return order_id, key
 
 
 SMALL_REMAINDER = 10
@@ -217,7 +211,7 @@ class ResultCollection:
         if name not in self._ticket.custom_ids:
             self.foreign += 1
             return
-        _, key = split_custom_id(name)
+        key = name.rpartition("_")[2]
         known = self.by_key.get(key)
         if known is None or _rank(result) > _rank(known):
             self.by_key[key] = result
@@ -256,7 +250,8 @@ class OpenJobs:
     def __init__(self, context: RunContext, records: ProviderBatchBook) -> None:
         self._context = context
         self._records = records
-        self._queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
+        self.queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
+        """by provider and group"""
         self.all: set[ProviderBatch] = set()
         self.by_address: dict[Address, ProviderBatch] = {}
 
@@ -271,22 +266,15 @@ class OpenJobs:
         """Checks that a resumed unit asks what an open provider batch has at its address."""
         job = self.by_address.get(address)
         if job is not None and job.addresses[address] != key.hex():
-            unit, step = sequence_number_of(address[0]), address[1]
-            raise ReplayMismatch(
-                f"Unit {unit} now sends another request at {step!r} than the stored one. The batch was made by another "
-                "version of Tidepool, or its file was changed. Run the config again instead of resuming."
-            )
+            raise replay_mismatch(sequence_number_of(address[0]), address[1])
 
     def free(self, pending: CollectedCall) -> None:
         """Releases the reservation of a call that is not sent this way."""
         self._context.accounts[pending.call.provider].budget.settle(pending.reserved, 0.0)
         pending.reserved = 0.0
 
-    def queue(self, provider: str, group: str) -> Queue:
-        return self._queues[provider, group]
-
     def queue_of(self, job: ProviderBatch) -> Queue:
-        return self._queues[job.provider, job.group]
+        return self.queues[job.provider, job.group]
 
     def leave_queue(self, job: ProviderBatch) -> None:
         """Removes the batch from the provider's queue."""

@@ -84,14 +84,11 @@ class RayCluster:
         return RayWorker(self._actor.remote())
 
     async def close(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._shut_down)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._undo.close)
         self._thread.shutdown(wait=False)
 
-    def _needs(self) -> dict[str, float]:
-        return {"cpu": 1.0, **self._cluster.resources}
-
     def _options(self) -> dict[str, Any]:
-        needs = self._needs()
+        needs = {"cpu": 1.0, **self._cluster.resources}
         options: dict[str, Any] = {_OWN_NAMES[name]: amount for name, amount in needs.items() if name in _OWN_NAMES}
         options["resources"] = {name: amount for name, amount in needs.items() if name not in _OWN_NAMES}
         return options
@@ -152,9 +149,6 @@ class RayCluster:
     def _remove(self, folder: str) -> None:
         if self._actor is not None:  # keep the logs of a failed start, which its error names
             rmtree(folder, ignore_errors=True)
-
-    def _shut_down(self) -> None:
-        self._undo.close()
 
 
 class RayWorker:

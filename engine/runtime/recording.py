@@ -210,16 +210,6 @@ def answered_row(
     )
 
 
-def failed_row(
-    pending: PendingCall, error: str, attempts: int, order_id: str | None, reply: Answer | None
-) -> CallRecord:
-    """A final failure; `reply` is an unusable reply that was paid for."""
-    came = reply or Answer("", cost_usd=0.0, finish=None)
-    source = Source.BATCH if order_id else Source.LIVE
-    row = answered_row(pending, came, came.text, 0.0, attempts, source, order_id)
-    return row._replace(status=_FAILED, error=error, truth=None)
-
-
 def reply_from_row(row: sqlite3.Row) -> Reply:
     return Reply(
         row["text"],
@@ -228,7 +218,6 @@ def reply_from_row(row: sqlite3.Row) -> Reply:
         row["cost_usd"],
         row["seconds"],
         row["source"],
-        None,
         row["finish_reason"],
         row["served_model"],
     )
@@ -342,7 +331,6 @@ class CallRecorder(CallJournal):
             answer.cost_usd,
             seconds,
             source,
-            None,
             answer.finish,
             answer.served_model,
         )
@@ -369,7 +357,7 @@ class CallRecorder(CallJournal):
         order_id: str | None = None,
         reply: Answer | None = None,
     ) -> CallFailed:
-        """Commits a final failure. Returns the exception for the caller to raise. `reply` is an unusable reply."""
+        """Commits a final failure. Returns the exception for the caller to raise. `reply` is an unusable reply that was paid for."""
         error = storable(error)[:LONGEST_ERROR]
         self._context.accounts[pending.call.provider].errors.note(kind, pending.call.model, error, lost=True)
         if pending.in_flight_id:
@@ -377,7 +365,10 @@ class CallRecorder(CallJournal):
         if reply is not None:
             reply = reply._replace(text=storable(reply.text), thought=reply.thought and storable(reply.thought))
             self._watch.odd(pending.call, reply)
-        row = failed_row(pending, error, attempts, order_id, reply)
+        came = reply or Answer("", cost_usd=0.0, finish=None)
+        source = Source.BATCH if order_id else Source.LIVE
+        row = answered_row(pending, came, came.text, 0.0, attempts, source, order_id)
+        row = row._replace(status=_FAILED, error=error, truth=None)
         self._ledger.enter(row, pending.call.system, pending.asked_at)
         await self._ledger.writer.committed()
         self._context.emit(CallLost(pending.unit_number, pending.call.step, pending.call.wave, error))

@@ -64,12 +64,8 @@ class BatchAssembly:
     def __init__(self, batch_id: str, records: ProviderBatchBook) -> None:
         self._batch_id = batch_id
         self._records = records
-        self._repetitions: Counter[str] = Counter()
-        """number of batches so far, by content"""
-
-    def resume(self) -> None:
-        """After a restart: counts earlier batches, so that equal content becomes another provider batch."""
-        self._repetitions = self._records.made_so_far()
+        self._repetitions = records.made_so_far()
+        """number of batches so far, by content, since equal content becomes another provider batch"""
 
     def new(self, provider: str, group: str, pendings: list[CollectedCall]) -> ProviderBatch:
         addresses = {pending.address: pending.key.hex() for pending in pendings}
@@ -212,7 +208,7 @@ class WaveSender:
             self._context.log("info", f"A wave of one request to {account.name} is sent live.")
             self._go_live(pendings)
             return
-        queue = self._open.queue(*group)
+        queue = self._open.queues[group]
         if not queue.waiting and queue.count_fitting([pending.call for pending in pendings]) < 2:
             warning = (
                 f"{account.name} cannot queue {len(pendings)} more requests for its batch API. They are sent live."
@@ -229,7 +225,7 @@ class WaveSender:
         self, group: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
     ) -> list[CollectedCall]:
         """The calls that fit into the queue and the budget; they are reserved."""
-        fitting = self._open.queue(*group).count_fitting([pending.call for pending in pendings])
+        fitting = self._open.queues[group].count_fitting([pending.call for pending in pendings])
         return reserve_affordable(lifecycle.account, pendings[:fitting]) if fitting > 1 else []
 
     def _send_chunk(self, group: BatchGroup, lifecycle: BatchLifecycle, chunk: list[CollectedCall]) -> None:
@@ -513,7 +509,6 @@ class BatchScheduler:
 
     def resume(self) -> None:
         """After a restart: follows the open provider batches of the file."""
-        self._assembly.resume()
         for stored in self._records.open():
             job = self._assembly.restored(stored)
             lifecycle = self._lifecycle_at(stored.provider)

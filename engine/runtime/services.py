@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tidepool.engine.config.sections import FrozenConfig, Limits, ProviderSettings, Service
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
-from tidepool.storage.states import Transport
 
 if TYPE_CHECKING:
     from tidepool.engine.runtime.plans import Plan
@@ -27,24 +26,20 @@ class Admission(Enum):
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
     admission: Admission
-    transport: Transport
-    """batch: through each provider's batch API if it has one"""
+    batched: bool
+    """through each provider's batch API if it has one, else live"""
     provider: str = ""
     """the provider in its name, whose waves always use the batch API"""
 
-    @property
-    def batched(self) -> bool:
-        return self.transport is Transport.BATCH
-
 
 SERVICES = {
-    "default": ServicePlan(Admission.LANES, Transport.LIVE),
-    "live": ServicePlan(Admission.ALL, Transport.LIVE),
-    "openai": ServicePlan(Admission.GROUPS, Transport.BATCH, "openai"),
-    "anthropic": ServicePlan(Admission.GROUPS, Transport.BATCH, "anthropic"),
-    "openai-conversation": ServicePlan(Admission.ALL, Transport.BATCH, "openai"),
-    "anthropic-conversation": ServicePlan(Admission.ALL, Transport.BATCH, "anthropic"),
-    "auto": ServicePlan(Admission.ALL, Transport.BATCH),
+    "default": ServicePlan(Admission.LANES, batched=False),
+    "live": ServicePlan(Admission.ALL, batched=False),
+    "openai": ServicePlan(Admission.GROUPS, batched=True, provider="openai"),
+    "anthropic": ServicePlan(Admission.GROUPS, batched=True, provider="anthropic"),
+    "openai-conversation": ServicePlan(Admission.ALL, batched=True, provider="openai"),
+    "anthropic-conversation": ServicePlan(Admission.ALL, batched=True, provider="anthropic"),
+    "auto": ServicePlan(Admission.ALL, batched=True),
 }
 
 

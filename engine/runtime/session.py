@@ -282,7 +282,8 @@ class Session:
         self._shared = SharedRun(run_id, several=len(turns) > 1)
         if any(turn.study.code() for turn in turns):
             self._shared.seals = ReplySeals()
-        self._shared.window.concurrency = self._shared.live_window.concurrency = self._concurrency
+        for window in (self._shared.window, self._shared.live_window):
+            window.concurrency = lambda: sum(account.limiter.ceiling for account in self._accounts.values())
         self._plan = merge_plans([turn.plan for turn in turns if not turn.ended])
         self.runs: list[BatchRun] = []
         self._mains: list[asyncio.Task[None] | None] = [None] * len(turns)
@@ -336,10 +337,6 @@ class Session:
             self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
 
-    def _concurrency(self) -> int:
-        """Live calls that may be in flight, by the current limits."""
-        return sum(account.limiter.ceiling for account in self._accounts.values())
-
     def _has_waves(self, turn: RunningBatch) -> bool:
         """Whether its calls may wait for a wave."""
         apis = {name: account.provider.batches for name, account in self._accounts.items()}
@@ -379,7 +376,8 @@ class Session:
                     _play_logged(turn.study, run), tasks.ending(partial(self._ended, place))
                 )
         all_runs = asyncio.gather(*filter(None, self._mains))
-        all_runs.add_done_callback(_retrieve_error)
+        # Marks an error as read. Otherwise asyncio would report it after a stop that cancels the batches.
+        all_runs.add_done_callback(lambda runs: runs.cancelled() or runs.exception())
         stop_request = asyncio.ensure_future(self._control.stopped())
         self._control.on_request = self._no_new_calls
         try:
@@ -414,8 +412,15 @@ class Session:
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.log = context.log
         for turn, run in zip(turns, self.runs, strict=True):
-            if not turn.ended:
-                self._open_one(turn, run)
+            if turn.ended:
+                continue
+            run.context.log("info", "Resumed." if turn.resumed else "Started.")
+            for line in turn.servers:
+                run.context.log("info", f"Sends requests to {line}.")
+            for words in turn.plan.warnings:
+                run.context.log("warning", words)
+            if turn.resumed:
+                run.resume()
         if workers is not None:
             context.log("info", workers.summary)
         exact = self._plan.exact and not any(run.gate for run in self.runs)
@@ -423,16 +428,6 @@ class Session:
         self._log_transport()
         if any(turn.resumed for turn in turns):
             self._scheduler.resume()
-
-    def _open_one(self, turn: RunningBatch, run: BatchRun) -> None:
-        context = run.context
-        context.log("info", "Resumed." if turn.resumed else "Started.")
-        for line in turn.servers:
-            context.log("info", f"Sends requests to {line}.")
-        for words in turn.plan.warnings:
-            context.log("warning", words)
-        if turn.resumed:
-            run.resume()
 
     def _log_transport(self) -> None:
         """Logs the transport, since provider batches may take hours and some wait for others."""
@@ -519,9 +514,3 @@ def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
         return None
     stages = stages_of(turn.config, {planned.model for planned in plan.calls}, plan.units)
     return Gate(rule, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
-
-
-def _retrieve_error(all_runs: "asyncio.Future[Any]") -> None:
-    """Marks the error as read. Otherwise asyncio would report it after a stop that cancels the batches."""
-    if not all_runs.cancelled():
-        all_runs.exception()

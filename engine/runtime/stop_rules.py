@@ -82,16 +82,6 @@ LOOKS_IN = 50
 """the next check follows when the units have grown by one part in this many"""
 
 
-@dataclass(frozen=True, slots=True)
-class LookResult:
-    """The result of a check: the estimate, its interval by the rule's own method, and the verdict if there is one."""
-
-    units: int
-    mean: float | None
-    interval: Interval | None
-    verdict: str | None = None
-
-
 class HalfWidth:
     """Stops when the report's own interval is narrow enough."""
 
@@ -101,7 +91,9 @@ class HalfWidth:
     def __init__(self, half_width: float) -> None:
         self._widest = 2 * half_width
         self._next = FIRST_LOOK
-        self._last: LookResult | None = None
+        self.estimate: ReportEstimate | None = None
+        """at the last check"""
+        self.verdict: str | None = None
         self.looks = 0
 
     def after(self, units: int, value: Interval | None, target: StopTarget) -> None:
@@ -110,19 +102,10 @@ class HalfWidth:
             return
         self._next = units + max(1, units // LOOKS_IN)
         self.looks += 1
-        estimate, verdict = target.known(), None
-        bounds = estimate.interval if estimate else None
+        self.estimate = target.known()
+        bounds = self.estimate.interval if self.estimate else None
         if bounds is not None and bounds[1] - bounds[0] <= self._widest:
-            verdict = "narrow enough"
-        self._last = LookResult(units, estimate.mean if estimate else None, bounds, verdict)
-
-    @property
-    def verdict(self) -> str | None:
-        return self._last.verdict if self._last else None
-
-    def look_result(self, units: int) -> LookResult | None:
-        """The result of the last check."""
-        return self._last
+            self.verdict = "narrow enough"
 
 
 class Decided:
@@ -150,10 +133,10 @@ class Decided:
     def verdict(self) -> str | None:
         return self._decision.verdict
 
-    def look_result(self, units: int) -> LookResult:
-        """The estimate is the mean of the blocks, each at the middle of its bounds."""
-        mean = sum(self._sums) / 2 / self.looks if self.looks else None
-        return LookResult(units, mean, self._sequence.interval() if self.looks else None, self._decision.verdict)
+    @property
+    def estimate(self) -> ReportEstimate | None:
+        """The mean of the blocks, each at the middle of its bounds."""
+        return ReportEstimate(sum(self._sums) / 2 / self.looks, self._sequence.interval()) if self.looks else None
 
 
 # -- mistakes in [stop] ------------------------------------------------------------------------------------------------
@@ -206,8 +189,8 @@ class StopRule:
         self.done = 0
         """units of the blocks that were checked"""
         self.blocks = 0
-        self.deciding_look: LookResult | None = None
-        """the check that stopped the batch"""
+        self.stopped_at: int | None = None
+        """units at the check that stopped the batch; it is the last check"""
         self._ends = target.ends()
         self.next_end = next(self._ends, None)
         self._rule: HalfWidth | Decided
@@ -225,13 +208,12 @@ class StopRule:
         self.done, self.blocks = self.next_end, self.blocks + 1
         self._rule.after(self.done, value, self.target)
         if self._rule.verdict:
-            self.deciding_look = self._rule.look_result(self.done)
+            self.stopped_at = self.done
         self.next_end = next(self._ends, None)
 
     def stopping(self, begun: int) -> Stopping:
         """The record for the file after `begun` units have started."""
-        rule = self._rule
-        look = self.deciding_look or rule.look_result(self.done)
+        rule, estimate = self._rule, self._rule.estimate
         return Stopping(
             rule=self.settings,
             method=rule.method,
@@ -239,11 +221,11 @@ class StopRule:
             max=self.target.units,
             blocks=self.blocks,
             looks=rule.looks,
-            stopped_at=self.deciding_look.units if self.deciding_look else None,
+            stopped_at=self.stopped_at,
             begun=begun,
-            verdict=(self.deciding_look and self.deciding_look.verdict) or rule.verdict_at_end,
-            estimate=look.mean if look else None,
-            interval=look.interval if look else None,
+            verdict=rule.verdict or rule.verdict_at_end,
+            estimate=estimate.mean if estimate else None,
+            interval=estimate.interval if estimate else None,
             calls_saved=0,
             in_percent=self.target.in_percent,
         )
@@ -307,9 +289,11 @@ class Gate:
     async def may_begin(self) -> bool:
         """Whether one more unit may start, as soon as this is known. The unit then counts as started."""
         while self.begun >= self._limit():
-            if self._over:
+            if self.stopped is not None or self.begun >= self._target.units:
                 return False
-            await self._change()
+            latch: Latch[None] = Latch(self._tasks)
+            self._waiting.append(latch)
+            await latch.wait()
         self.begun += 1
         return True
 
@@ -343,9 +327,9 @@ class Gate:
     def _advance(self, committed: int) -> None:
         """Checks every block whose units' ends are in the file, in the order of the plan."""
         rule, ledger = self._rule, self._ledger
-        while not (self.stopped or rule.deciding_look) and rule.next_end is not None and rule.next_end <= committed:
+        while not (self.stopped or rule.stopped_at) and rule.next_end is not None and rule.next_end <= committed:
             rule.look(self._target.read_block(ledger.reader, ledger.batch_number, rule.next_end))
-        if self.stopped is None and rule.deciding_look is not None:
+        if self.stopped is None and rule.stopped_at is not None:
             stopped = rule.stopping(self._blocks.from_unit(self.begun) if self._target.linked else self.begun)
             saved = round((self._target.units - stopped.begun) * self._calls_each)
             self.stopped = replace(stopped, calls_saved=saved)
@@ -353,15 +337,6 @@ class Gate:
         waiting, self._waiting = self._waiting, []
         for latch in waiting:
             latch.set(None)
-
-    async def _change(self) -> None:
-        latch: Latch[None] = Latch(self._tasks)
-        self._waiting.append(latch)
-        await latch.wait()
-
-    @property
-    def _over(self) -> bool:
-        return self.stopped is not None or self.begun >= self._target.units
 
     def _limit(self) -> int:
         """The number of units that may start by now."""

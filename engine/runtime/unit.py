@@ -13,6 +13,7 @@ from tidepool.engine.runtime.context import RunContext
 from tidepool.storage.ledger import Ledger, Remembered
 from tidepool.storage.purchases import Address
 from tidepool.storage.states import UnitStatus, sequence_number_of
+from tidepool.storage.tables import Measure
 
 
 @dataclass(slots=True)
@@ -126,7 +127,7 @@ class Unit:
         """
         if not self.settled:
             values = {"measure": name, "participant": of, "value": value, "cluster": cluster}
-            self.ledger.put_measure(self.number, self.measured, values)
+            self.ledger.put(Measure, self.number, position=self.measured, **values)
         self.measured += 1
 
     def stream(self, *address: object) -> Random:

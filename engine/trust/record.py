@@ -9,7 +9,6 @@ anything. So each reply is stored with a keyed hash, made with a secret that no 
 from a provider in this process, or if its seal is valid.
 """
 
-import hashlib
 import hmac
 import json
 import os
@@ -17,9 +16,8 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -40,15 +38,9 @@ _OF_CONFIGS = ("batch", "draft")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TrustedBatch:
-    id: str
-    config_hash: str
-
-
 def config_hash(config: str) -> str:
     """The hash of the frozen config, exactly as stored in the file."""
-    return hashlib.sha256(config.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(config.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def report_problems_to(report: Callable[[str], None] | None) -> None:
@@ -105,8 +97,9 @@ class TrustRecord:
     def knows(self, batch_id: str, config: str) -> bool:
         return (batch_id, config_hash(config)) in self._pairs("batch")
 
-    def batches(self) -> list[TrustedBatch]:
-        return [TrustedBatch(*pair) for pair in self._pairs("batch")]
+    def batches(self) -> list[tuple[str, str]]:
+        """Ids with the hashes of their configs, oldest first."""
+        return self._pairs("batch")
 
     def forget_batch(self, batch_id: str) -> int:
         """Forgets a batch with all its configs and returns their number. Raises an error if that is impossible."""
@@ -267,10 +260,6 @@ class ReplySeals:
                 "A stored reply was changed, or was received on another machine, so it was not run as code. If you know its "
                 "origin, stop the batch, trust it as it is now (tidepool trust add BATCH) and resume it."
             )
-
-    def broken(self, replies: Iterable[tuple[bytes, str, bytes | None]]) -> int:
-        """The number of these stored replies (key, text, seal) without a valid seal of this user."""
-        return sum(not self.admits(*reply) for reply in replies)
 
     def _seal(self, key: bytes, text: str) -> bytes:
         return hmac.digest(self._secret, _hash(text) + key, "sha256")

@@ -3,8 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, starmap
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tidepool.storage.file import value_of
@@ -29,28 +27,14 @@ def measured_of(
     return [(row[0], row[1]) for row in connection.execute(query, (unit_id(batch_number, unit), measure))]
 
 
-class UnitRating(NamedTuple):
-    """A judge's rating of a persona of a simulation."""
-
-    number: int
-    place: int
-    """in the speaking order, from 1"""
-    entity: str
-    rating: float | None
-    """None: unclear, or not answered"""
-    participants: str
-    """participants of the simulation, as JSON"""
-
-
-def ratings_by_unit(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, list[UnitRating]]]:
-    """Yields the ratings of each completed simulation that a judge rated, by its sequence number."""
-    rows = connection.execute(
-        "SELECT j.unit_id & ?, j.place, j.entity, j.rating, u.participants FROM judgement j JOIN unit u ON u.id = j.unit_id "
+def rated_sides(connection: sqlite3.Connection, batch_number: int) -> list[tuple[int, int, str, float | None]]:
+    """Returns a judge's ratings of completed simulations: (sequence number, side from 0, persona, rating). A rating may be
+    unclear or missing."""
+    return connection.execute(
+        "SELECT j.unit_id & ?, j.place - 1, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
         (MOST_UNITS, *unit_range(batch_number, 1)),
-    )
-    for number, ratings in groupby(starmap(UnitRating, rows), key=itemgetter(0)):
-        yield number, list(ratings)
+    ).fetchall()
 
 
 PAGE = 25_000
@@ -177,6 +161,10 @@ def concluded_talks(
             sides = connection.execute(
                 "SELECT revealed FROM outcome WHERE unit_id = ? ORDER BY side", (unit["id"],)
             ).fetchall()
+            messages = connection.execute(
+                "SELECT text FROM call WHERE unit_id = ? AND status = 'answered' AND turn IS NOT NULL ORDER BY turn",
+                (unit["id"],),
+            ).fetchall()
             if sides:
                 yield {
                     "number": unit["id"] & MOST_UNITS,
@@ -184,15 +172,8 @@ def concluded_talks(
                     "round": unit["round"],
                     "participants": json.loads(unit["participants"]),
                     "revealed": [bool(side["revealed"]) for side in sides],
-                    "said": _messages_of(connection, unit["id"]),
+                    "said": [message["text"] for message in messages],
                 }
-
-
-def _messages_of(connection: sqlite3.Connection, unit: int) -> list[str]:
-    rows = connection.execute(
-        "SELECT text FROM call WHERE unit_id = ? AND status = 'answered' AND turn IS NOT NULL ORDER BY turn", (unit,)
-    )
-    return [row["text"] for row in rows]
 
 
 def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: str) -> Iterator[Any]:

@@ -17,15 +17,6 @@ from tidepool.storage.queries.units import StoredMessage, whole
 from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
 
-def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
-    row = connection.execute(
-        "SELECT prompt, fitness, accuracy, missing, genome_id, generation, operator FROM genome "
-        "WHERE batch_number = ? AND genome_id = ?",
-        (batch_number, genome_id),
-    ).fetchone()
-    return None if row is None else dict(row)
-
-
 def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
     """Returns a genome with its parents and the parts of its fitness. For a genome outside the family tree, such as one of a
     random search, reads the prompt from its calls."""
@@ -197,7 +188,7 @@ def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Seq
         "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step "
         "LEFT JOIN call j ON j.unit_id = a.unit_id AND j.step = a.step || '/judge'",
     )
-    answers = {row[0]: whole(Answer(row[1] & MOST_UNITS, *row[2:17], *_metrics(row[17]))) for row in rows}
+    answers = {row[0]: whole(Answer(row[1] & MOST_UNITS, *(*row[2:17], _object(row[17])))) for row in rows}
     return [answers[number] for number in numbers if number in answers]
 
 
@@ -210,11 +201,6 @@ def _numbered(
         f"LEFT JOIN problem p ON p.batch_number = :batch AND p.split = a.split AND p.number = a.problem {joined}",
         {"batch": batch_number, "first": first, "last": last, "ids": json.dumps(list(numbers))},
     ).fetchall()
-
-
-def _metrics(details: str | None) -> list[dict[str, Any]]:
-    metrics = json.loads(details) if details else {}
-    return [metrics if isinstance(metrics, dict) else {}]
 
 
 def _range(connection: sqlite3.Connection, batch_number: int, conversation: int | None) -> dict[str, Any]:

@@ -171,15 +171,14 @@ def study_number(connection: sqlite3.Connection, study_id: str) -> int | None:
 
 def cell_lines(cells: list[StoredCell], first: int, last: int) -> list[UnitLine]:
     """Returns the cells of a study as rows, numbered from 1."""
-    return [
-        UnitLine(place, _labels(cell), str(cell.batch["status"]), cell.batch["reason"], None, cell.replicate)
-        for place, cell in enumerate(cells, 1)
-        if first <= place <= last
-    ]
-
-
-def _labels(cell: StoredCell) -> tuple[str, ...]:
-    return (", ".join((*(level[:LONGEST_NAME] for level in cell.levels.values()), f"replicate {cell.replicate}")),)
+    lines = []
+    for place, cell in enumerate(cells, 1):
+        if first <= place <= last:
+            levels = [level[:LONGEST_NAME] for level in cell.levels.values()]
+            label = ", ".join([*levels, f"replicate {cell.replicate}"])
+            status, reason = str(cell.batch["status"]), cell.batch["reason"]
+            lines.append(UnitLine(place, (label,), status, reason, None, cell.replicate))
+    return lines
 
 
 def cell_waves(connection: sqlite3.Connection, cells: list[StoredCell], first: int, last: int) -> list[WaveCell]:

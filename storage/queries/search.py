@@ -1,7 +1,7 @@
 """Searches messages, and lists the units that match a filter.
 
-Messages are scanned in the order of the ledger, page by page. A page of frequent words returns at once, and scanning a hundred
-thousand conversations takes a second or two.
+Messages are scanned in the order of the ledger, up to a number of hits. A search for frequent words returns at once, and scanning
+a hundred thousand conversations takes a second or two.
 """
 
 import re
@@ -13,9 +13,8 @@ from typing import Any
 
 from tidepool.storage.states import MOST_UNITS, unit_range
 
-PAGE = 100
-AROUND = 16
-"""characters shown before a hit"""
+AROUND, LONGEST_EXCERPT = 16, 400
+"""characters shown before a hit, and in all"""
 MOST_WORDS, LONGEST_WORD = 50, 500
 """limits of one search, because SQLite limits the size of conditions"""
 
@@ -35,7 +34,6 @@ class Filter:
 class Hit:
     """A message that contains all the words."""
 
-    call_id: int
     sequence_number: int
     turn: int | None
     wave: int
@@ -66,10 +64,8 @@ def containing(column: str, words: Sequence[str]) -> tuple[str, dict[str, str]]:
     return " AND ".join(f"({condition})" for condition in conditions), values
 
 
-def find(
-    connection: sqlite3.Connection, batch_number: int, filter_by: Filter, after: int = 0, most: int = PAGE
-) -> list[Hit]:
-    """Returns the next hits after call `after`, in the order of the calls."""
+def find(connection: sqlite3.Connection, batch_number: int, filter_by: Filter, most: int) -> list[Hit]:
+    """Returns the first hits in the order of the calls."""
     if not (words := search_words(filter_by.words)):
         return []
     first, last = unit_range(batch_number)
@@ -77,21 +73,21 @@ def find(
     worded, patterns = containing("c.text", words)
     # The plus keeps SQLite from sorting, so that it reads the calls of the batch in the order of their ids.
     rows = connection.execute(
-        "SELECT c.id, c.unit_id, c.turn, c.wave, c.speaker, c.text FROM call c WHERE c.id > :after AND c.id BETWEEN "
+        "SELECT c.unit_id, c.turn, c.wave, c.speaker, c.text FROM call c WHERE c.id BETWEEN "
         "(SELECT min(id) FROM call WHERE unit_id BETWEEN :first AND :last) AND "
         "(SELECT max(id) FROM call WHERE unit_id BETWEEN :first AND :last) "
         f"AND +c.unit_id BETWEEN :first AND :last AND c.status = 'answered' AND {worded} {conditions} "
         "ORDER BY c.id LIMIT :most",
-        {"after": after, "first": first, "last": last, "most": most, **values, **patterns},
+        {"first": first, "last": last, "most": most, **values, **patterns},
     ).fetchall()
-    return [Hit(row[0], row[1] & MOST_UNITS, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
+    return [Hit(row[0] & MOST_UNITS, row[1], row[2], row[3] or "", excerpt(row[4], words)) for row in rows]
 
 
-def excerpt(text: str, words: Sequence[str], around: int = AROUND, length: int = 400) -> str:
+def excerpt(text: str, words: Sequence[str]) -> str:
     """Returns the part of a text around the first match."""
     places = [found.start() for word in words if (found := re.search(re.escape(word), text, re.IGNORECASE))]
-    start = max(0, min(places, default=0) - around)
-    return ("…" if start else "") + text[start : start + length]
+    start = max(0, min(places, default=0) - AROUND)
+    return ("…" if start else "") + text[start : start + LONGEST_EXCERPT]
 
 
 def matching_units(connection: sqlite3.Connection, batch_number: int, filter_by: Filter) -> "array[int]":

@@ -77,11 +77,21 @@ class BatchLine:
 
     @property
     def resting(self) -> dict[str, Any]:
-        return resting_in(self.limits) if self.running else {}
+        """The providers to which no calls are sent at the moment, with the reason, the start and the end by the wall clock."""
+        providers = json.loads(self.limits).get("providers", {}) if self.running else {}
+        rests = {name: provider.get("resting") for name, provider in providers.items()}
+        return {
+            name: rest
+            for name, rest in rests.items()
+            if isinstance(rest, dict)
+            and rest.keys() == _REST
+            and all(isinstance(rest[name], int | float) for name in ("since", "until"))
+        }
 
     @property
     def partly_simulated(self) -> bool:
-        return self.simulated and uses_real_provider(self.limits)
+        """Whether some calls may go to a real provider."""
+        return self.simulated and any(name != "simulated" for name in providers_used(self.limits))
 
     @property
     def free(self) -> bool:
@@ -119,23 +129,6 @@ def _rules(text: str) -> str:
 
 _LIMITS = ("in_flight", "allowed", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 _REST = {"why", "since", "until", "down"}
-
-
-def resting_in(limits: str) -> dict[str, Any]:
-    """Returns the providers to which no calls are sent at the moment, with the reason, the start and the end by the wall clock."""
-    rests = {name: provider.get("resting") for name, provider in json.loads(limits).get("providers", {}).items()}
-    return {
-        name: rest
-        for name, rest in rests.items()
-        if isinstance(rest, dict)
-        and rest.keys() == _REST
-        and all(isinstance(rest[name], int | float) for name in ("since", "until"))
-    }
-
-
-def uses_real_provider(limits: str) -> bool:
-    """Whether calls may go to a real provider."""
-    return any(name != "simulated" for name in providers_used(limits))
 
 
 def providers_used(limits: str) -> list[str]:

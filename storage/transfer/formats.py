@@ -85,12 +85,11 @@ def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[A
         writer.writerow(map(harmless, row))
 
 
-@contextmanager
-def csv_file(path: Path, *, bom: bool = False) -> Iterator[TextIO]:
-    """Opens a CSV file that appears under its name only when it is complete."""
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, bom: bool = False) -> None:
+    """Writes a CSV file that appears under its name only when it is complete."""
     encoding = "utf-8-sig" if bom else "utf-8"
     with finished(path) as unfinished, unfinished.open("w", encoding=encoding, newline="") as stream:
-        yield stream
+        write_rows(stream, columns, rows)
 
 
 def write_csv_tables(folder: Path, tables: Iterable[ExportTable], *, bom: bool = False) -> list[Path]:
@@ -98,8 +97,7 @@ def write_csv_tables(folder: Path, tables: Iterable[ExportTable], *, bom: bool =
     paths = []
     for table in tables:
         path = folder / f"{table.name}.csv"
-        with csv_file(path, bom=bom) as stream:
-            write_rows(stream, tuple(table.columns), table.rows)
+        write_csv(path, tuple(table.columns), table.rows, bom=bom)
         paths.append(path)
     return paths
 

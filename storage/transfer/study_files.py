@@ -157,16 +157,6 @@ SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "lib
 
 
 @dataclass(frozen=True, slots=True)
-class OtherBatch:
-    """A batch of the file to import."""
-
-    id: str
-    kind: str
-    name: str
-    config: str
-
-
-@dataclass(frozen=True, slots=True)
 class Imported:
     batches: list[str]
     known: list[str]
@@ -211,15 +201,9 @@ def _upgraded(other: Path, schema: Schema) -> Iterator[Path]:
 
 def _refuse_odd_tables(other: Path, connection: sqlite3.Connection) -> None:
     """Raises if a table differs. Other unknown objects are ignored, because only rows of our tables are copied."""
-    odd = next((one for one in oddities(connection) if one.in_table), None)
+    odd = next((message for message, in_table in oddities(connection) if in_table), None)
     if odd is not None:
-        raise FileError(f"{other}: {odd.message}. The file was changed, so it was not imported. Ask for another copy.")
-
-
-def other_batches(path: Path) -> list[OtherBatch]:
-    with closing(connect(path, read_only=True)) as connection:
-        rows = connection.execute("SELECT id, kind, name, config FROM batch ORDER BY number").fetchall()
-    return [OtherBatch(*row) for row in rows]
+        raise FileError(f"{other}: {odd}. The file was changed, so it was not imported. Ask for another copy.")
 
 
 def merge(path: Path, other: Path, configs: Mapping[str, str]) -> Imported:

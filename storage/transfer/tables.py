@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidepool.storage.queries.learning import episode_steps, split_of
 from tidepool.storage.queries.units import units_in_pages
@@ -144,13 +144,9 @@ def levels_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, s
     return {row["factor"]: row["level"] for row in rows.fetchall() if row["factor"]}
 
 
-def column_of(factor: str) -> str:
-    """Returns the factor's name, with the prefix `factor: ` in every table if any view has a column of this name."""
-    return f"factor: {factor}" if factor.casefold() in _OF_VIEWS else factor
-
-
 def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> ExportTable:
-    """Adds a column for the replicate and for each factor at the end of the table."""
+    """Adds a column for the replicate and for each factor at the end of the table. A factor has the prefix `factor: ` in every
+    table if any view has a column of its name."""
     if not batch["study_id"] or table.name in WITHOUT_FACTORS:
         return table
     used_names = {name.casefold() for name in table.columns}
@@ -158,7 +154,7 @@ def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> Expor
     if REPLICATE not in used_names:
         more[REPLICATE] = "integer", batch["replicate"]
     for name, level in levels.items():
-        more[f"factor: {name}" if name.casefold() in used_names else column_of(name)] = "text", level
+        more[f"factor: {name}" if name.casefold() in used_names | _OF_VIEWS else name] = "text", level
     columns = table.columns | {name: held for name, (held, _) in more.items()}
     behind = tuple(value for _, value in more.values())
     return ExportTable(table.name, columns, ((*row, *behind) for row in table.rows))
@@ -237,26 +233,15 @@ def step_rows(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tu
             yield (*episode, split, player, *step_columns, step.model, step.reply, step.reward)
 
 
-class StoredRating(NamedTuple):
-    sequence_number: int
-    place: int
-    entity: str
-    rating: float | None
-    """None: unclear, or not answered"""
-    model: str | None
-    served_model: str | None
-    entity_id: str | None
-
-
-def ratings_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[StoredRating]:
+def ratings_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[sqlite3.Row]:
+    """Yields a judge's ratings of personas. A rating is empty if it is unclear or missing."""
     for page in unit_pages(connection, batch_number):
-        rows = connection.execute(
+        yield from connection.execute(
             "SELECT u.sequence_number, j.place, j.entity, j.rating, c.model, c.served_model, "
             "CASE WHEN json_valid(u.details) THEN "
-            "json_extract(u.details, '$.entity_ids[' || (CAST(j.place AS INTEGER) - 1) || ']') END "
+            "json_extract(u.details, '$.entity_ids[' || (CAST(j.place AS INTEGER) - 1) || ']') END AS entity_id "
             "FROM judgement j JOIN unit u ON u.id = j.unit_id "
             "LEFT JOIN call c ON c.unit_id = j.unit_id AND c.step = 'judge.' || j.place "
             "WHERE j.unit_id BETWEEN ? AND ? ORDER BY j.unit_id, j.place",
             (page.first, page.last),
         ).fetchall()
-        yield from (StoredRating(*row) for row in rows)

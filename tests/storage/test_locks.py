@@ -1,5 +1,6 @@
 """Rule 13: who runs a batch holds an OS lock; a heartbeat only feeds what watchers see."""
 
+import socket
 import subprocess
 import sys
 import threading
@@ -42,7 +43,7 @@ def holder(database: Path, batch_id: str) -> "subprocess.Popen[str]":
 
 
 async def test_a_batch_that_another_process_runs_cannot_be_run_until_that_dies(database: Path, batch_id: str) -> None:
-    change(database, "UPDATE batch SET status = 'in_progress', host = ?", batches.host_name())
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", socket.gethostname())
     with holder(database, batch_id) as process:
         assert is_held(database, batch_id)
         with pytest.raises(BatchLocked, match="is already running in another process"):
@@ -82,7 +83,7 @@ def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_run
 
 
 async def test_a_dead_batch_is_shown_as_interrupted_at_once(database: Path, batch_id: str) -> None:
-    change(database, "UPDATE batch SET status = 'in_progress', host = ?", batches.host_name())
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", socket.gethostname())
     change(database, "UPDATE progress SET heartbeat_at = ?", time.time())
     with reading(database) as connection:
         batch = find_batch(connection, batch_id)
@@ -186,7 +187,7 @@ def test_lock_files_that_killed_processes_left_are_tidied_away_and_those_held_st
 
 
 async def test_a_batch_that_ends_while_one_looks_is_not_shown_as_interrupted(database: Path, batch_id: str) -> None:
-    change(database, "UPDATE batch SET status = 'in_progress', host = ?", batches.host_name())
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", socket.gethostname())
     with reading(database) as connection:
         before = find_batch(connection, batch_id)
         progress = progress_of(connection, before["number"])

@@ -103,7 +103,7 @@ class Stage:
 
     def _set(self, play: Play, provider: ScriptedProvider) -> None:
         self.provider = provider
-        self._monkeypatch.setitem(cast(dict[str, Any], KINDS.loaded()), "secret_game", _test_kind(play))
+        self._monkeypatch.setitem(cast(dict[str, Any], KINDS.loaded), "secret_game", _test_kind(play))
         self._monkeypatch.setattr(tidepool.engine.runtime.accounts, "open_provider", lambda *_: provider)
 
     def _listening(self, on_event: Listener | None) -> Listener:

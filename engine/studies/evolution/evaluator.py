@@ -31,6 +31,7 @@ from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.records import GENERATION
 from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, FailedProblem, Guard
 from tidepool.engine.studies.evolution.variation import elites
+from tidepool.storage import tables
 
 COLLAPSED_DIVERSITY = 0.02
 """mean pairwise distance below which the prompts of a population differ only by typing errors"""
@@ -390,7 +391,8 @@ class Evaluator:
 
     def _save_genome(self, genome: Genome, judged: Candidate) -> None:
         """`judged` is the candidate with the same prompt, since a prompt that was made twice is evaluated once."""
-        self.run.ledger.put_genome(
+        self.run.ledger.put(
+            tables.Genome,
             generation=genome.generation,
             genome_id=genome.id,
             parents=json.dumps(genome.parents),

@@ -23,6 +23,7 @@ from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, allowed
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, task_of
 from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
 from tidepool.engine.studies.evolution.width import pace_of
+from tidepool.storage import tables
 from tidepool.storage.states import FinishReason
 
 T = TypeVar("T")
@@ -174,7 +175,8 @@ class Grader:
         reply = await self._answer(paper, problem, model, step)
         mark = reply and await self._mark(reply, problem, stored.get(step))
         if not paper.unit.settled:
-            self._run.ledger.put_answer(
+            self._run.ledger.put(
+                tables.Answer,
                 paper.unit.number,
                 step=step,
                 generation=paper.genome.generation,

@@ -12,7 +12,7 @@ from tidepool.engine.inference.contrasts import BoundedContrast, Contrast, of_pa
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
 from tidepool.storage.batches import find_batch
-from tidepool.storage.queries.learning import genome, genomes_in_order
+from tidepool.storage.queries.learning import genome_history, genomes_in_order
 from tidepool.storage.queries.summary import findings
 
 GENERATION = "generation/"
@@ -87,7 +87,7 @@ def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
     if batch["kind"] != "evolution":
         raise NotFound(f"Batch {batch['id']} is a {batch['kind']}. Only an evolution has a champion.")
     champion = finalists(connection, batch["number"]).get("champion")
-    row = genome(connection, batch["number"], champion) if champion else None
+    row = genome_history(connection, batch["number"], champion) if champion else None
     if row is None:
         raise NotFound(f"Batch {batch['id']} has no champion yet, because no generation is complete.")
     return join_segments(split_frame(split_segments(row["prompt"]))[0])

@@ -63,7 +63,7 @@ from tidepool.engine.studies.evolution.records import (
 )
 from tidepool.engine.studies.evolution.tasks.task import FORM, AnswerTask
 from tidepool.engine.studies.results import Batch, Results, Statistics
-from tidepool.storage.queries.learning import genome, genome_counts
+from tidepool.storage.queries.learning import genome_counts, genome_history
 from tidepool.storage.queries.summary import finding, findings
 from tidepool.storage.transfer.tables import ExportContents
 
@@ -257,7 +257,9 @@ def _in_order(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
     """An unfinished run has a leader, but no final test yet."""
-    leaders = [genome(connection, batch_number, item["leader"]) for item in (generations[-1:] + generations[:1])]
+    leaders = [
+        genome_history(connection, batch_number, item["leader"]) for item in (generations[-1:] + generations[:1])
+    ]
     champion, baseline = (dict(row) if row else None for row in leaders or (None, None))
     return {
         "champion": champion,

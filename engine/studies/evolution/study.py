@@ -20,6 +20,7 @@ from tidepool.engine.studies.evolution.rewrites import ACCEPTED
 from tidepool.engine.studies.evolution.tasks.scorer import code_of, find_code, with_code_frozen
 from tidepool.engine.studies.evolution.width import with_limits, with_sizes
 from tidepool.engine.studies.study import Study
+from tidepool.storage import tables
 
 
 class Evolution(Study):
@@ -43,7 +44,9 @@ class Evolution(Study):
         settings, problems = settings_of(self.config), problems_of(self.config)
         for split, group in (("search", problems.training), ("judge", problems.validation)):
             for number, problem in enumerate(group):  # stored once, and answers refer to it
-                run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
+                run.ledger.put(
+                    tables.Problem, split=split, number=number, question=problem.question, gold=problem.answer
+                )
         evaluator = Evaluator(run, settings, problems.training, grader, Numbering())
         evaluator.units_ahead = self.plan().units
         stopped_by = await (gepa_search if settings.strategy == "gepa" else search)(evaluator)

@@ -36,6 +36,7 @@ from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.results import REWARD, REWARDS
 from tidepool.engine.studies.mutation.training import Losses, Player, TrainingRecord, no_uses, train
 from tidepool.engine.studies.study import Study
+from tidepool.storage import tables
 
 
 class Mutation(Study):
@@ -138,7 +139,8 @@ class Story:
         """Each row replaces the one before; a replay writes the same rows again."""
         chosen, *others = players
         for update in chosen.record.updates:
-            self._run.ledger.put_training(
+            self._run.ledger.put(
+                tables.TrainingUpdate,
                 update_number=update.update,
                 env_steps=update.env_steps,
                 mean_reward=update.mean_reward,

@@ -47,6 +47,7 @@ from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides, standard_points
 from tidepool.storage.queries.conversations import TalkRow, concluded_talks
+from tidepool.storage.tables import Outcome, SitOut
 
 Talk = list[tuple[int, str]]
 """(side, text): side 0 opened"""
@@ -199,7 +200,7 @@ class GameConversations:
                 number = a_round.game
                 game = Game(self._cast, self._run, self._schedule.conversations_in_game(number))
             for agent in a_round.sits_out:
-                self._run.ledger.put_sit_out(a_round.game, a_round.number, agent)
+                self._run.ledger.put(SitOut, game=a_round.game, round=a_round.number, agent=agent)
             for meeting in a_round.meetings:
                 if game:
                     game.announce(meeting)
@@ -291,7 +292,8 @@ class Conversation:
             score = (
                 None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
             )
-            unit.ledger.put_outcome(
+            unit.ledger.put(
+                Outcome,
                 unit.number,
                 side=number,
                 mode=self.cast.settings.mode,

@@ -13,7 +13,7 @@ from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.prompts import SpokenLine, join_lines
 from tidepool.storage.queries.units import StoredUnit, units_in_pages
 from tidepool.storage.text import json_text
-from tidepool.storage.transfer.formats import csv_file, finished_together, write_rows
+from tidepool.storage.transfer.formats import finished_together, write_csv
 from tidepool.storage.transfer.tables import ExportTable, levels_of, ratings_of, view_table, with_levels
 from tidepool.storage.views import ColumnType
 
@@ -55,8 +55,7 @@ def export_csv(order: ExportRequest) -> list[Path]:
     paths = [path, path.with_name(ratings)][: len(tables)]
     with finished_together(path.parent) as scratch:
         for table, place in zip(tables, paths, strict=True):
-            with csv_file(scratch / place.name, bom=order.bom) as stream:
-                write_rows(stream, tuple(table.columns), map(_cells, table.rows))
+            write_csv(scratch / place.name, tuple(table.columns), map(_cells, table.rows), bom=order.bom)
     return paths
 
 
@@ -122,17 +121,14 @@ def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attribu
 
 def _ratings(order: ExportRequest, attributes: Attributes, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for row in ratings_of(order.connection, order.batch["number"]):
-        own_attributes = attributes.get(str(row.entity_id), {})
+        own_attributes = attributes.get(str(row["entity_id"]), {})
         yield (
             order.batch["id"],
-            simulation_id(order.batch["id"], row.sequence_number),
-            row.sequence_number,
-            row.place,
-            row.entity_id,
-            row.entity,
-            row.rating,
-            row.model,
-            row.served_model,
+            simulation_id(order.batch["id"], row["sequence_number"]),
+            *(
+                row[name]
+                for name in ("sequence_number", "place", "entity_id", "entity", "rating", "model", "served_model")
+            ),
             *(own_attributes.get(name) for name in names),
         )
 

@@ -36,6 +36,7 @@ from tidepool.engine.studies.simulation.prompts import (
 )
 from tidepool.storage.queries.conversations import TalkRow
 from tidepool.storage.states import FinishReason
+from tidepool.storage.tables import Judgement
 
 JUDGE_TOKENS = 200
 SCENE = "(scene)"
@@ -175,7 +176,7 @@ class EntityConversation:
             unit,
             lambda: self._question(judge, place, talk),
             read,
-            lambda rating: unit.ledger.put_judgement(unit.number, place=place, entity=name, rating=rating),
+            lambda rating: unit.ledger.put(Judgement, unit.number, place=place, entity=name, rating=rating),
         )
 
     def _question(self, judge: Judge, place: int, talk: Sequence[SpokenLine]) -> Call:

@@ -12,7 +12,7 @@ def test_an_evolution_one_by_one_and_in_waves_finds_the_same() -> None:
     study = Evolution(population_size=4, max_generations=2, max_problems=4, validation_problems=4, seed_final=False)
     study.providers = Providers(simulated=SimulatedSettings(latency=0.001))
     gain = compare(study.as_config())
-    assert gain.as_json()["same_statistics"]
+    assert gain["same_statistics"]
 
 
 async def test_a_run_tells_its_calls_in_flight_and_no_speed_up(database: Path) -> None:

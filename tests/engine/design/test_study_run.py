@@ -17,7 +17,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.errors import UsageError
-from tidepool.engine.run import create_study, resume_study, run_planned, run_study
+from tidepool.engine.run import create_planned, resume_study, run_planned, run_study
 from tidepool.storage.ledger import set_paused
 from tidepool.storage.writer import Writer
 
@@ -132,7 +132,7 @@ def test_a_study_of_more_batches_than_any_config_makes_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, database = load_config(written(tmp_path)), tmp_path / "study.db"
-    study, planned = create_study(config, database), plan_study(config, database)
+    study, planned = create_planned(plan_study(config, database), database), plan_study(config, database)
     monkeypatch.setattr(ceilings, "CELLS", 7)
     with pytest.raises(UsageError, match="The maximum for a run is 7"):
         asyncio.run(resume_study(study, database))

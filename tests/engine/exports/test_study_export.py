@@ -14,8 +14,9 @@ from tidepool.engine.config.loading import load_config
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.run import run_study
+from tidepool.storage.batches import all_batches
 from tidepool.storage.file import reading
-from tidepool.storage.transfer.study_files import foreign_file, merge, other_batches
+from tidepool.storage.transfer.study_files import foreign_file, merge
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,9 @@ def test_a_file_of_its_own_holds_the_whole_study_and_is_imported_as_one(
     database, study_id = study
     export_batch(database, study_id, "sqlite", tmp_path / "alone.db")
     with foreign_file(tmp_path / "alone.db") as other:
-        merge(tmp_path / "new.db", other, {batch.id: batch.config for batch in other_batches(other)})
+        with reading(other) as connection:
+            configs = {batch["id"]: batch["config"] for batch in all_batches(connection)}
+        merge(tmp_path / "new.db", other, configs)
     with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
         assert connection.execute(
             "SELECT count(DISTINCT batch_id) FROM cells WHERE study_id = ?", (study_id,)

@@ -124,18 +124,20 @@ class _Answer:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Length": "5", "Content-Encoding": "gzip"}])
-async def test_reading_stops_where_too_much_has_come(headers: dict[str, str]) -> None:
+async def test_reading_stops_where_too_much_has_come(headers: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidepool.engine.providers.connection.MOST_BYTES", 12)
     answer = _Answer(headers, *[b"12345"] * 10)
     with pytest.raises(RejectedResponse, match="more than 0 MB"):
-        await read_body(answer, max_bytes=12)
+        await read_body(answer)
     assert answer.taken == 3
-    assert await read_body(_Answer(headers, b"12345", b"67890"), max_bytes=12) == b"1234567890"
+    assert await read_body(_Answer(headers, b"12345", b"67890")) == b"1234567890"
 
 
-async def test_a_body_that_is_announced_too_large_is_not_read_at_all() -> None:
+async def test_a_body_that_is_announced_too_large_is_not_read_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidepool.engine.providers.connection.MOST_BYTES", 12)
     answer = _Answer({"Content-Length": "13"}, b"12345")
     with pytest.raises(RejectedResponse):
-        await read_body(answer, max_bytes=12)
+        await read_body(answer)
     assert not answer.taken
 
 

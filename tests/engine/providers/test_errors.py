@@ -1,7 +1,6 @@
 """Every error is classified in one place, whatever house worded it: what heals, what is this request's, what stops the batch."""
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +9,14 @@ from hypothesis import strategies as st
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.errors import ProviderComplaint, complaint_in, diagnose, error_in, fault_of, read_error
+from tidepool.engine.providers.errors import (
+    ProviderComplaint,
+    complaint_about,
+    diagnose,
+    error_in,
+    fault_of,
+    read_error,
+)
 from tidepool.engine.providers.protocol import ErrorClass
 from tidepool.engine.providers.replies import decode_json, encode_json
 
@@ -107,7 +113,7 @@ CASES: list[tuple[int, object, ErrorClass, str, str]] = [
 @pytest.mark.parametrize(("status", "body", "fault", "words", "param"), CASES, ids=lambda part: str(part)[:40])
 def test_an_error_is_classified_and_told(status: int, body: object, fault: ErrorClass, words: str, param: str) -> None:
     content = (body if isinstance(body, str) else json.dumps(body)).encode()
-    complaint = complaint_in(SimpleNamespace(status_code=status, content=content, headers={}))
+    complaint = complaint_about(status, error_in(content), {})
     assert fault_of(complaint) is fault
     assert words in complaint.words and complaint.param == param
     told = str(diagnose(complaint, OPENAI, "http://127.0.0.1"))

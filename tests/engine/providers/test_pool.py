@@ -78,7 +78,7 @@ class Server:
         message = {"role": "assistant", "content": "yes"}
         figures = {"prompt_eval_count": 10, "eval_count": tokens}
         reply: Any = {"model": model, "message": message, "done": True, "done_reason": "stop", **figures}
-        return Response(200, {}, reply)
+        return Response({}, reply)
 
 
 class Machines:

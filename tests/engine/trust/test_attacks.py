@@ -19,12 +19,13 @@ from tests.support.state import change, log_of, query
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
+from tidepool.engine.design.cells import plan_study
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.gate import adopt, copied_config
 from tidepool.engine.publishing.reuse import import_file
-from tidepool.engine.run import create_batch, create_study, resume_batch, resume_study, run_batch
+from tidepool.engine.run import create_batch, create_planned, resume_batch, resume_study, run_batch
 from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.branches import read_origin
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
@@ -153,7 +154,7 @@ async def test_a_changed_cell_of_ones_own_study_leads_no_request_elsewhere(
     """The cells of a study share their accounts, and a cell whose models are simulated needs no trust by itself."""
     async with Emulator() as own:
         text = DESIGN.replace("SERVER", own.urls["openai"])
-        study_id = create_study(config_from(tomllib.loads(text)), database)
+        study_id = create_planned(plan_study(config_from(tomllib.loads(text)), database), database)
         change(database, forgery, server.urls["openai"])
         if not refused:
             await resume_study(study_id, database)
@@ -348,7 +349,8 @@ def test_a_module_beside_a_returned_file_is_not_run_with_ones_own_scorer(
 
 
 def test_a_design_that_was_changed_in_the_file_exports_no_code(database: Path, tmp_path: Path) -> None:
-    study_id = create_study(config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
+    study = config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1")))
+    study_id = create_planned(plan_study(study, database), database)
     (exported,) = export_batch(database, study_id, "toml", tmp_path / "own.toml")
     assert "http://127.0.0.1:9/v1" in exported.read_text()
     code = "json_set(design, '$.source.evolution', json('{\"scorer\": \"evil.py:run\"}'))"

@@ -101,7 +101,7 @@ async def test_simulated_models_need_no_trust_and_make_no_address_the_users_own(
     again = await asyncio.to_thread(tidepool, "--db", str(tmp_path / "again.db"), "--run", f"{database}#last")
     branch = await asyncio.to_thread(tidepool, "branch", batch_id, "--at", "t1.2", "--all", "--times", "1")
     assert again.returncode == 0 and branch.returncode == 0, again.stderr + branch.stderr
-    assert len({one.id for one in trust_record().batches()}) == 2
+    assert len({batch_id for batch_id, _ in trust_record().batches()}) == 2
     stored = [
         *query(database, "SELECT config FROM batch WHERE number > 1"),
         *query(tmp_path / "again.db", "SELECT config FROM batch"),
@@ -160,7 +160,7 @@ async def test_changed_limits_keep_ones_own_batch_ones_own(database: Path, serve
     server.set_faults("openai", rates={})
     assert (await resume_batch("last", database))["status"] == "completed"
     ((batch_id, config),) = query(database, "SELECT id, config FROM batch")
-    assert [(one.id, one.config_hash) for one in trust_record().batches()] == [(batch_id, config_hash(config))]
+    assert trust_record().batches() == [(batch_id, config_hash(config))]
 
 
 def test_an_import_keeps_the_servers_of_ones_own_batch_only(database: Path, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ async def test_at_a_terminal_one_question_shows_all_and_a_yes_is_remembered(
     code, seen = await asyncio.to_thread(at_a_terminal, database, "y", "--resume", "last")
     assert code == 0, seen
     assert server.providers["lab"].headers["authorization"] == {"Bearer the users own treasure"}
-    assert [one.id for one in trust_record().batches()] == [foreign]
+    assert [batch_id for batch_id, _ in trust_record().batches()] == [foreign]
 
 
 async def test_running_a_foreign_study_again_asks_and_makes_only_the_new_batch_ones_own(
@@ -243,7 +243,7 @@ async def test_running_a_foreign_study_again_asks_and_makes_only_the_new_batch_o
     assert code == 2 and requests(server) == 0 and not (tmp_path / "new.db").exists(), seen
     code, seen = await asyncio.to_thread(at_a_terminal, tmp_path / "new.db", "y", *words)
     assert code == 0, seen
-    assert [one.id for one in trust_record().batches()] != [foreign] and len(trust_record().batches()) == 1
+    assert [batch_id for batch_id, _ in trust_record().batches()] != [foreign] and len(trust_record().batches()) == 1
 
 
 @pytest.mark.parametrize("way", ["resume_batch", "--trust", "trust add"])
@@ -259,7 +259,7 @@ async def test_trust_without_a_terminal(
         added = await asyncio.to_thread(tidepool, "trust", "add", foreign[:6])
         assert added.returncode == 0 and server.urls["lab"] in added.stdout and TREASURE in added.stdout
         assert (await asyncio.to_thread(tidepool, "--resume", "last")).returncode == 0
-    assert requests(server) > 0 and [one.id for one in trust_record().batches()] == [foreign]
+    assert requests(server) > 0 and [batch_id for batch_id, _ in trust_record().batches()] == [foreign]
     listed = await asyncio.to_thread(tidepool.json, "trust", "list")
     assert [one["id"] for one in listed["batches"]] == [foreign]
     assert (await asyncio.to_thread(tidepool, "trust", "remove", foreign)).returncode == 0

@@ -14,7 +14,6 @@ from tidepool.engine.errors import FileError
 from tidepool.engine.run import create_batch, resume_batch
 from tidepool.engine.trust.record import (
     FILE_NAME,
-    TrustedBatch,
     TrustRecord,
     config_hash,
     report_problems_to,
@@ -23,7 +22,7 @@ from tidepool.engine.trust.record import (
 from tidepool.storage import batches
 
 OLD = {"old": "{}"}
-KNOWN = [TrustedBatch("old", config_hash("{}"))]
+KNOWN = [("old", config_hash("{}"))]
 
 
 @pytest.fixture(autouse=True)
@@ -174,7 +173,7 @@ def test_of_several_batches_none_is_forgotten_by_a_beginning_they_share(tidepool
     refused = tidepool("trust", "remove", "aa")
     assert refused.returncode == 2 and "aa11, aa22" in refused.stderr
     assert tidepool("trust", "remove", "aa2").returncode == 0
-    assert [one.id for one in trust_record().batches()] == ["aa11"]
+    assert [batch_id for batch_id, _ in trust_record().batches()] == ["aa11"]
 
 
 def test_the_record_is_its_owners_alone_and_holds_no_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -366,4 +366,4 @@ def _remove(path: Path, shelf: str, ids: Sequence[str]) -> None:
         for name in ids:
             library.remove_type(path, name)
     else:
-        library.remove_exactly(path, "entity" if shelf == "entities" else "agent", ids)
+        library.remove(path, "entity" if shelf == "entities" else "agent", ids)

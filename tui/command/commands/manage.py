@@ -230,9 +230,9 @@ def run_trust(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> None:
     batches = trust_record().batches()
-    lines = [f"batch {batch.id}  config {batch.config_hash[:12]}" for batch in batches]
+    lines = [f"batch {batch_id}  config {config[:12]}" for batch_id, config in batches]
     text = "\n".join(lines) or "No batches yet. Batches that you create here are added automatically."
-    reply(options, {"batches": [{"id": one.id, "config": one.config_hash} for one in batches]}, text)
+    reply(options, {"batches": [{"id": batch_id, "config": config} for batch_id, config in batches]}, text)
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -253,7 +253,7 @@ def _add(options: argparse.Namespace) -> None:
 
 def _forgotten(reference: str) -> str:
     """Forgets a batch by its id or a unique prefix. The file of the batch may be gone."""
-    ids = sorted({one.id for one in trust_record().batches() if one.id.startswith(reference)})
+    ids = sorted({batch_id for batch_id, _ in trust_record().batches() if batch_id.startswith(reference)})
     found = [reference] if reference in ids else ids
     if not found:
         raise NotFound(f"The trust record has no batch {reference!r}. `tidepool trust list` shows it.")

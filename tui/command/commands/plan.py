@@ -117,14 +117,14 @@ def _compare(options: argparse.Namespace) -> int:
         raise UsageError(f"This runs the study twice, for about {money(cost)} each time. Add --yes to confirm.")
     gain = compare(config)
     if options.json:
-        echo_json(gain.as_json())
+        echo_json(gain)
         return 0
-    echo(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
-    echo(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
-    same = "the same" if gain.as_json()["same_statistics"] else "different (replies of a live model vary)"
-    echo(f"speed of waves      {number(gain.speedup, 1, '×')} as fast")
+    echo(f"one call at a time  {span(gain['seconds_sequential'])}, {money(gain['cost_usd_sequential'])}")
+    echo(f"in waves            {span(gain['seconds_waves'])}, {money(gain['cost_usd_waves'])}")
+    same = "the same" if gain["same_statistics"] else "different (replies of a live model vary)"
+    echo(f"speed of waves      {number(gain['speedup'], 1, '×')} as fast")
     echo(f"statistics          {same}")
-    if gain.waves["simulated"] and not config.providers.simulated.latency:
+    if gain["simulated"] and not config.providers.simulated.latency:
         echo(
             "Replies are simulated without delay. To measure the gain with real delays, set [providers.simulated] latency."
         )

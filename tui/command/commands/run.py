@@ -230,8 +230,6 @@ def plan_again(place: StudyInFile, options: argparse.Namespace) -> dict[str, Any
 async def run_again(
     rerun: Rerun, options: argparse.Namespace, listener: Listener, control: RunControl
 ) -> dict[str, Any]:
-    if rerun.design is None:
-        return await run_batch(rerun.parts[0].written, options.db, on_event=listener, control=control)
     cluster, _ = split_cluster_overrides(options.set)
     return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
 
