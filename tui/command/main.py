@@ -192,7 +192,7 @@ def _dispatch(arguments: list[str]) -> int:
         if getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} works only with a command, --run or --resume")
     _refuse_without_terminal()
-    from tidepool.tui.app.opening import open_app
+    from tidepool.tui.app.app import open_app
 
     return open_app(options.db)
 
