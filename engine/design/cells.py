@@ -281,12 +281,8 @@ def _design_record(config: Config, design: Design, factors: Sequence[Factor]) ->
 # -- prices ------------------------------------------------------------------------------------------------------------
 
 
-def priced_study(config: Config, database: Path) -> dict[str, Any]:
-    """Returns a plan like that of a batch, with the requests and cost of each cell."""
-    return priced_cells(plan_study(config, database))
-
-
 def priced_cells(study: PlannedStudy) -> dict[str, Any]:
+    """Returns a plan like that of a batch, with the requests and cost of each cell."""
     studies = [study_from(cell.config) for cell in study.cells]
     plans = [one.plan() for one in studies]
     for one in studies:

@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "run": Command("run", "run", "Run a study", ("study.toml", "study.toml --set service.budget_usd=5")),
     "resume": Command(
-        "run", "run:resume", "Continue a batch that stopped, without buying anything twice", ("last", "last --quiet")
+        "run", "run", "Continue a batch that stopped, without buying anything twice", ("last", "last --quiet")
     ),
     "stop": Command(
         "run",

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.design.designs import FACTORS, written
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.toml_files import put_at
-from tidepool.engine.design.cells import plan_study, priced_study, replicate_seed
+from tidepool.engine.design.cells import plan_study, replicate_seed
 from tidepool.engine.errors import UsageError
 from tidepool.engine.run import create_study
 
@@ -96,7 +96,7 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize("ask", [plan_study, priced_study, create_study])
+@pytest.mark.parametrize("ask", [plan_study, create_study])
 @pytest.mark.parametrize("case", TOO_LARGE)
 def test_a_design_that_is_too_large_is_refused_before_its_cells_are_built(
     case: str, ask: Callable[..., object], tmp_path: Path
