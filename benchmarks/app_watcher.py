@@ -21,8 +21,7 @@ from textual.screen import Screen
 
 import tidepool.tui.app.app
 from tidepool.storage.file import prepare
-from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.opening import run_alone
+from tidepool.tui.app.app import TidepoolApp, run_alone
 from tidepool.tui.app.screens.base import BatchActions
 
 TICK = 0.005

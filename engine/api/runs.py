@@ -40,7 +40,7 @@ class Runs:
         self._waiting: dict[str, None] = {}
         """batches in the order of their requests"""
         self._running: dict[str, Process] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         """requests are answered in separate threads"""
 
     def queue(self, batch_id: str, status: str) -> bool:
@@ -49,7 +49,7 @@ class Runs:
             queued = api_queue.queue(self._database, batch_id, status)
             if queued:
                 self._waiting[batch_id] = None
-                self._look()
+                self.look()
         return queued
 
     def forget(self, batch_id: str) -> None:
@@ -73,16 +73,13 @@ class Runs:
 
     def look(self) -> None:
         with self._lock:
-            self._look()
-
-    def _look(self) -> None:
-        for batch_id, process in list(self._running.items()):
-            if process.ended:
-                del self._running[batch_id]
-                if batch_id not in self._waiting:  # otherwise it was resumed in the meantime
-                    reason = process.complaint() or "its process ended before it began"
-                    api_queue.note_failure(self._database, batch_id, reason)
-        for batch_id in [one for one in self._waiting if one not in self._running]:
-            if len(self._running) < self._at_once:
-                del self._waiting[batch_id]
-                self._running[batch_id] = self._launch(self._database, batch_id)
+            for batch_id, process in list(self._running.items()):
+                if process.ended:
+                    del self._running[batch_id]
+                    if batch_id not in self._waiting:  # otherwise it was resumed in the meantime
+                        reason = process.complaint() or "its process ended before it began"
+                        api_queue.note_failure(self._database, batch_id, reason)
+            for batch_id in [one for one in self._waiting if one not in self._running]:
+                if len(self._running) < self._at_once:
+                    del self._waiting[batch_id]
+                    self._running[batch_id] = self._launch(self._database, batch_id)

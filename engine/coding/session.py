@@ -194,16 +194,9 @@ def _cell(code: str) -> str | float:
         return code
 
 
-@dataclass(frozen=True, slots=True)
-class ImportCounts:
-    new: int
-    changed: int
-    same: int
-    empty: int
-
-
-def read_codes(session: CodingSession, source: Path) -> ImportCounts:
-    """Skips rows without a code. Replaces earlier codes of the same coder."""
+def read_codes(session: CodingSession, source: Path) -> dict[str, int]:
+    """Skips rows without a code. Replaces earlier codes of the same coder. Returns how many codes are new, changed and the same,
+    and how many rows are empty."""
     places = {key_of(session.batch_id, sampled.place): sampled.place for sampled in session.sample.chosen}
     codes, empty = _read(source, places, session.codebook)
     own_codes = session.own_codes
@@ -215,7 +208,8 @@ def read_codes(session: CodingSession, source: Path) -> ImportCounts:
         ]
     put_codes(session.path, session.batch_id, session.coder, new)
     changed = sum(place in own_codes for place in new_codes)
-    return ImportCounts(len(new_codes) - changed, changed, len(codes) - len(new_codes), empty)
+    same = len(codes) - len(new_codes)
+    return {"new": len(new_codes) - changed, "changed": changed, "same": same, "empty": empty}
 
 
 def _read(source: Path, places: Mapping[str, Place], codebook: CodeBook) -> tuple[dict[Place, str], int]:

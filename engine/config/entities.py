@@ -224,14 +224,11 @@ def read_tree(path: Path) -> Any:
 
 
 def _from_tree(path: Path) -> list[Entity]:
-    records = _records(read_tree(path))
+    tree = read_tree(path)
+    records = tree.get("entities") if isinstance(tree, dict) else tree
     if not isinstance(records, list):
         raise UsageError(f"{path}: expected a list of entities, or a list under the key 'entities'.")
     return [entity_from(record, f"{path}, entity {place}") for place, record in enumerate(records, 1)]
-
-
-def _records(tree: Any) -> object:
-    return tree.get("entities") if isinstance(tree, dict) else tree
 
 
 def _from_csv(path: Path) -> list[Entity]:

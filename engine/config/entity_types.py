@@ -227,19 +227,16 @@ def generate(entity_type: EntityType, n: int, seed: int) -> list[Entity]:
     """Generates `n` entities of the type. The same seed gives the same entities."""
     if n < 1:
         raise UsageError(f"{n} entities cannot be generated. Request 1 or more.")
-    return list(islice(iterate_entities(entity_type, seed), n))
-
-
-def iterate_entities(entity_type: EntityType, seed: int) -> Iterator[Entity]:
-    """Entities without end, each with a different name."""
-    for number, name in enumerate(_names(entity_type, seed)):
+    entities = []
+    for number, name in enumerate(islice(_names(entity_type, seed), n)):
         rng = stream(seed, "entity", entity_type.name, number)
         drawn: dict[str, Attribute] = {}
         for dimension in entity_type.dimensions:
             value = dimension.draw(rng, {"name": name, **drawn})
             if value is not None:
                 drawn[dimension.name] = value
-        yield Entity(name, fill(entity_type.portrait, {"name": name, **drawn}), drawn)
+        entities.append(Entity(name, fill(entity_type.portrait, {"name": name, **drawn}), drawn))
+    return entities
 
 
 def writing_tasks(entity_type: EntityType, entity: Entity) -> list[WritingTask]:

@@ -154,16 +154,11 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
     _refuse_unknown_providers(config, source)
     try:
         frozen = as_frozen(with_full_names(load_kind(config.batch.kind).study.freeze(config, folder)))
-        _check_stop(frozen)
+        if frozen.stop is not None:
+            load_kind(frozen.batch.kind).study(frozen).stop_target()  # raises if [stop] cannot work with this study
     except UsageError as error:
         raise UsageError(format_error(source, str(error)), error.where) from None
     return frozen
-
-
-def _check_stop(config: FrozenConfig) -> None:
-    """Raises if [stop] cannot work with this study."""
-    if config.stop is not None:
-        load_kind(config.batch.kind).study(config).stop_target()
 
 
 def validate_all(

@@ -138,12 +138,8 @@ def agent_of(stored: library.StoredAgent) -> Agent:
 
 def agent_from_entity(entity: Entity, model: str, secret: str = "", **settings: Any) -> Agent:
     """An agent that plays as the entity, whose description becomes its instructions."""
-    return agent_from_champion("\n".join(portrait("About you", entity)), entity.name, model, secret, **settings)
-
-
-def agent_from_champion(prompt: str, name: str, model: str, secret: str = "", **settings: Any) -> Agent:
-    """An agent whose instructions are the winning prompt of an evolution."""
-    return Agent(name=name, model=model, secret=secret, instructions=prompt, **settings)
+    instructions = "\n".join(portrait("About you", entity))
+    return Agent(name=entity.name, model=model, secret=secret, instructions=instructions, **settings)
 
 
 def secrets_for(names: Sequence[str], seed: int) -> list[str]:

@@ -8,7 +8,7 @@ import json
 import re
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,15 @@ _PAIR = re.compile(r"""["']?(?P<key>[A-Za-z_][\w.-]*)["']?(?:\s*[=:]\s*|\s+)(?P<
 
 
 def format_key(key: str) -> str:
-    """The key in TOML syntax."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+    """The key in TOML syntax. A key of an untrusted file may contain any character."""
+    import tomlkit
+
+    return tomlkit.key(key).as_string()
 
 
 def format_value(value: Any) -> str:
     """The value in TOML syntax; a table is written on one line."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         pairs = ", ".join(f"{format_key(key)} = {format_value(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     if isinstance(value, list):
@@ -51,9 +53,10 @@ def format_value(value: Any) -> str:
 def read_value(text: str) -> Any:
     """The text as a TOML value, or as plain text if it is not one."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        values = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
         return text
+    return values["value"] if len(values) == 1 else text
 
 
 # -- lines -----------------------------------------------------------------------------------------------

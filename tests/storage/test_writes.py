@@ -22,7 +22,7 @@ class Block:
 sys.meta_path.insert(0, Block())
 """
 COMMAND = BLOCKED + "from tidepool.tui.command.main import main\nsys.exit(main(sys.argv[1:]))"
-FIRST_SCREEN = BLOCKED + "import tidepool.tui.app.opening, tidepool.tui.app.screens.batches"
+FIRST_SCREEN = BLOCKED + "import tidepool.tui.app.app, tidepool.tui.app.screens.batches"
 
 
 def test_no_statement_that_writes_is_written_by_hand() -> None:

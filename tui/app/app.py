@@ -1,4 +1,4 @@
-"""The terminal app. Connects screens, keys and the study file."""
+"""The terminal app. Connects screens, keys and the study file, and leaves a single plain file when it ends."""
 
 import asyncio
 import gc
@@ -27,6 +27,7 @@ from textual.theme import Theme
 
 from tidepool.engine.trust.record import report_problems_to
 from tidepool.storage.errors import TidepoolError
+from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.queries.lists import read_batch_or_study, study_number
 from tidepool.storage.queries.watching import BatchLine, batch_number, read_batches
 from tidepool.storage.text import MARK, in_document
@@ -310,3 +311,34 @@ class PlainLines(LineFilter):
 def _plain_character(character: str) -> str:
     steers = category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in JOINERS
     return MARK * cell_len(character) if steers else character
+
+
+def open_app(path: Path) -> int:
+    """Runs the app on a study file, which is created if missing. Returns the exit code."""
+    prepare(path)
+    app = TidepoolApp(path)
+    try:
+        run_alone(app)
+    finally:
+        _leave_single_file(path)
+    return app.return_code or 0
+
+
+def run_alone(app: TidepoolApp) -> None:
+    """Runs the app with its helper processes until it ends."""
+    app.alone = True
+    app.plotting.start()
+    app.counting.start()
+    try:
+        app.run()
+    finally:
+        app.shut_down()
+
+
+def _leave_single_file(path: Path) -> None:
+    """Makes the study a single plain file again, unless a batch is running."""
+    with suppress(TidepoolError):
+        with reading(path) as connection:
+            busy = any(batch.running for batch in read_batches(connection, path))
+        if not busy:
+            settle(path)

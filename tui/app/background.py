@@ -181,12 +181,8 @@ def _background_loop() -> asyncio.AbstractEventLoop:
 
 async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Returns the coroutine's result. Turns every error into a TidepoolError, because users type addresses."""
-
-    async def run() -> T:
-        return await start()
-
     try:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), _background_loop()))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(start(), _background_loop()))
     except TidepoolError:
         raise
     except Exception as error:

@@ -20,9 +20,10 @@ from tidepool.engine.config.library import stored_agent, stored_entity
 from tidepool.engine.config.loading import declared_model
 from tidepool.engine.config.problems import problems_in
 from tidepool.engine.config.sections import Agent
+from tidepool.engine.config.toml_files import format_value
 from tidepool.engine.errors import UsageError
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
-from tidepool.tui.app.compose.fields import KeyPath, inline_toml
+from tidepool.tui.app.compose.fields import KeyPath
 from tidepool.tui.app.widgets.rows import Passage
 from tidepool.tui.drawing.text import ago, one_line
 
@@ -177,7 +178,7 @@ def _type(known: KnownType) -> Iterator[Passage]:
     yield Passage("")
     for dimension in known.definition.get("dimensions") or ():
         details = {key: value for key, value in dimension.items() if key not in ("name", "kind")}
-        words = inline_toml(details)[1:-1].strip()
+        words = format_value(details)[1:-1].strip()
         yield Passage(f"{dimension.get('kind')} {words}", label=str(dimension.get("name")))
     yield Passage("")
     yield Passage("examples, seed 42", "dim")

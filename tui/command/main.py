@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "run": Command("run", "run", "Run a study", ("study.toml", "study.toml --set service.budget_usd=5")),
     "resume": Command(
-        "run", "run:resume", "Continue a batch that stopped, without buying anything twice", ("last", "last --quiet")
+        "run", "run", "Continue a batch that stopped, without buying anything twice", ("last", "last --quiet")
     ),
     "stop": Command(
         "run",
@@ -192,7 +192,7 @@ def _dispatch(arguments: list[str]) -> int:
         if getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} works only with a command, --run or --resume")
     _refuse_without_terminal()
-    from tidepool.tui.app.opening import open_app
+    from tidepool.tui.app.app import open_app
 
     return open_app(options.db)
 

@@ -38,7 +38,6 @@ class ProgressTally:
 
     started: float = field(default_factory=time.monotonic)
     batch_id: str = ""
-    name: str = ""
     units: int = 0
     units_done: int = 0
     units_failed: int = 0
@@ -79,8 +78,8 @@ class ProgressTally:
                 self.ended = True
             case UnitsExpected(total=total):
                 self.units = total
-            case BatchStarted(batch_id=batch_id, name=name):
-                self.batch_id, self.name = batch_id, name
+            case BatchStarted(batch_id=batch_id):
+                self.batch_id = batch_id
             case ProvidersRest(resting=resting):
                 self.resting = resting
             case ProviderBatchChanged(provider=provider, state=state, calls=calls, waited=waited):

@@ -13,7 +13,7 @@ from tests.storage.test_plain_text import steers
 from tests.support.all_kinds import file_of_all_kinds
 from tests.support.poison import POISON
 from tidepool.engine.coding.sample import CodeBook
-from tidepool.engine.coding.session import CodingSession, ImportCounts, coder_name, key_of, read_codes, write_sample
+from tidepool.engine.coding.session import CodingSession, coder_name, key_of, read_codes, write_sample
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import import_file
@@ -193,12 +193,12 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
     ]
     edited = tmp_path / "edited.csv"
     edited.write_text("\r\n".join(lines), encoding="utf-8")
-    assert read_codes(session, edited) == ImportCounts(new=11, changed=0, same=0, empty=1)
+    assert read_codes(session, edited) == {"new": 11, "changed": 0, "same": 0, "empty": 1}
     again = CodingSession(path, "last", "ann")
     places = [one.place for one in reversed(session.sample.chosen)]
     assert [again.own_codes.get(place) for place in places[:5]] == ["yes", "no", "unclear", None, "no"]
     edited.write_bytes("\n".join(lines).replace(";YES;", ";no;").replace("x;", "\xe9;").encode("latin-1"))
-    assert read_codes(again, edited) == ImportCounts(new=0, changed=1, same=10, empty=1)
+    assert read_codes(again, edited) == {"new": 0, "changed": 1, "same": 10, "empty": 1}
 
 
 @pytest.mark.parametrize(
@@ -241,4 +241,5 @@ def test_ratings_of_a_simulation_go_out_and_in_as_numbers(tmp_path: Path) -> Non
     session.code(subject, "4")
     write_sample(session, tmp_path / "out.csv")
     assert [row["code"] for row in table(tmp_path / "out.csv")] == ["4.0", "", "", "", "", ""]
-    assert read_codes(CodingSession(path, "last", "bob"), tmp_path / "out.csv") == ImportCounts(1, 0, 0, 5)
+    counts = read_codes(CodingSession(path, "last", "bob"), tmp_path / "out.csv")
+    assert counts == {"new": 1, "changed": 0, "same": 0, "empty": 5}

@@ -80,7 +80,7 @@ def test_a_small_study_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it
 
 def test_the_first_screen_of_the_app_waits_for_no_config() -> None:
     """What checks a config, and the screens one has not gone to, are loaded behind it."""
-    told = "import sys, tidepool.tui.app.opening; print(*sys.modules)"
+    told = "import sys, tidepool.tui.app.app; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "tidepool.tui.app.screens.batches" in loaded

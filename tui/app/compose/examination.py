@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.freezing import remarks_on, validate_all
+from tidepool.engine.config.loading import config_from, with_users_likes
+from tidepool.engine.config.problems import ConfigProblem
 from tidepool.engine.config.sections import FrozenConfig, Providers
 from tidepool.engine.config.toml_files import Lines, find_slip
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.kinds import load_kind
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.studies.study import study_from
 from tidepool.tui.app.background import WorkerFailed, WorkerProcess
 from tidepool.tui.app.compose.edits import values_of
@@ -26,15 +30,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    where: KeyPath
-    """empty if it concerns no particular key"""
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
 class Examined:
-    complaints: tuple[Complaint, ...] = ()
+    complaints: tuple[ConfigProblem, ...] = ()
     line: int | None = None
     """the line of a TOML error, from 1"""
     plan: Mapping[str, Any] | None = None
@@ -48,46 +45,36 @@ class Examined:
 
 
 def examined(text: str, folder: Path, database: Path) -> Examined:
-    from tidepool.engine.config.freezing import validate_all
-
     try:
         values = values_of(text)
     except tomllib.TOMLDecodeError as error:
         line, explanation = find_slip(text, str(error))
-        return Examined((Complaint((), explanation),), line)
+        return Examined((ConfigProblem((), explanation),), line)
     config, faults = validate_all(values, folder, database)
     if config is None:
-        return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
+        return Examined(tuple(faults))
     try:
         plan, models, shape = _priced(values, config, folder, database)
     except UsageError as error:
-        return Examined((Complaint(error.where, str(error)),))
+        return Examined((ConfigProblem(error.where, str(error)),))
     except TidepoolError as error:
-        return Examined((Complaint((), str(error)),))
+        return Examined((ConfigProblem((), str(error)),))
     waves, count = plan["waves"], max((wave["index"] for wave in plan["waves"]), default=0)
+    remarks = remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
     data = {
         "unit_name": load_kind(config.batch.kind).units,
         "wave_count": count,
         "waves": waves[:MOST_WAVES],
         "missing_keys": missing_keys(models, config.providers),
-        "warnings": [*_remarks(values, text), *plan["warnings"]],
+        "warnings": [*remarks, *plan["warnings"]],
     }
     return Examined(plan={**plan, **data}, shape=shape, models=models)
-
-
-def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
-    """Returns warnings about keys that have no effect."""
-    from tidepool.engine.config.freezing import remarks_on
-    from tidepool.engine.config.loading import config_from, with_users_likes
-
-    return remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
 
 
 def _priced(
     values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path
 ) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
     """Returns price and power, models, and shape. For a config with a [design], covers all cells together."""
-    from tidepool.engine.config.loading import config_from, with_users_likes
     from tidepool.engine.design.cells import plan_study, priced_cells
     from tidepool.engine.planning.foresight import forecast, price_of
 
@@ -99,10 +86,8 @@ def _priced(
     return plan, tuple(plan.pop("models")), ()
 
 
-def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:
+def missing_keys(models: Iterable[str], providers: Providers) -> list[tuple[str, str]]:
     """Returns the providers without an API key, each with the environment variable for the key."""
-    from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
-
     names = sorted({resolve_model(model).partition(":")[0] for model in models})
     sections = {name: providers.section(name) for name in names}
     endpoints = [endpoint_of(name, section) for name, section in sections.items() if is_endpoint(name, section)]
@@ -142,10 +127,12 @@ class Examiner(WorkerProcess):
         try:
             return await asyncio.shield(job)
         except WorkerFailed as error:
-            return Examined((Complaint((), f"The plan could not be calculated: {error}."),))
+            return Examined((ConfigProblem((), f"The plan could not be calculated: {error}."),))
 
 
-def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[dict[KeyPath, str], list[Complaint]]:
+def placed(
+    complaints: Iterable[ConfigProblem], fields: Iterable[KeyPath]
+) -> tuple[dict[KeyPath, str], list[ConfigProblem]]:
     """Returns errors by field, and the errors that no field can show.
 
     An error about a part of a field's value, or about a table that a field shows, belongs to the field.

@@ -12,13 +12,13 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-import tomlkit
 from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config.endpoints import known_model
 from tidepool.engine.config.section import OneOf
+from tidepool.engine.config.toml_files import format_key, format_value, read_value
 
 KeyPath = tuple[str | int, ...]
 """the keys and list positions of a value in the TOML"""
@@ -153,10 +153,10 @@ def shown(form: Form, value: Any) -> str:
         case Form.LINES | Form.MODELS if isinstance(value, list):
             return "\n".join(shown(Form.WORD, element) for element in value)
         case Form.RECORDS if isinstance(value, list):
-            return "\n".join(map(inline_toml, value))
+            return "\n".join(map(format_value, value))
         case Form.TABLE if isinstance(value, Mapping):
-            return "\n".join(f"{toml_key(name)} = {inline_toml(element)}" for name, element in value.items())
-    return inline_toml(value)
+            return "\n".join(f"{format_key(name)} = {format_value(element)}" for name, element in value.items())
+    return format_value(value)
 
 
 def read(form: Form, text: str) -> Any:
@@ -173,14 +173,14 @@ def read(form: Form, text: str) -> Any:
         case Form.LINES | Form.MODELS:
             return [line.strip() for line in text.splitlines() if line.strip()]
         case Form.RECORDS:
-            return [_toml_value(line.strip()) for line in text.splitlines() if line.strip()]
+            return [read_value(line.strip()) for line in text.splitlines() if line.strip()]
         case Form.TABLE:
             return _table(text)
     return text
 
 
 def _number(text: str) -> Any:
-    value = _toml_value(text)
+    value = read_value(text)
     if isinstance(value, int | float) and not isinstance(value, bool) and (type(value) is int or math.isfinite(value)):
         return value
     return text
@@ -191,24 +191,3 @@ def _table(text: str) -> Any:
         return tomllib.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _toml_value(text: str) -> Any:
-    try:
-        value = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
-        return text
-    return value["value"] if len(value) == 1 else text
-
-
-def inline_toml(value: Any) -> str:
-    """Formats a value on one line, with tomlkit because keys of an untrusted file may contain any character."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{toml_key(name)} = {inline_toml(item)}" for name, item in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(inline_toml, value)) + "]"
-    return str(tomlkit.item(value).as_string())
-
-
-def toml_key(name: str) -> str:
-    return tomlkit.key(name).as_string()

@@ -210,7 +210,7 @@ class ComposeScreen(ModeScreen):
     def _edited(self, event: FieldRow.Edited) -> None:
         self._apply_typed(event.row)
         for page in self.form_pages:
-            page.follow(self.history.values)
+            page.show(self.history.values, fields=False)
         if event.row.field.form is Form.CHOICE and event.row.has_focus_within:
             self._show_help()
         self._study(PAUSE_SECONDS)

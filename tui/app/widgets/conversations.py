@@ -67,7 +67,7 @@ class ConversationList(PagedRows):
     def show_all(self, numbers: "array[int]", words: Sequence[str]) -> None:
         self._numbers, self._hits, self.words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
-        self._restart_list(len(numbers), "no matches")
+        self._restart_list(len(numbers))
 
     def show_grown(self, numbers: "array[int]") -> None:
         """Updates the list of a running batch. The cursor stays on its row."""
@@ -86,10 +86,9 @@ class ConversationList(PagedRows):
 
     def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
         self._hits, self.words = list(hits), tuple(word.casefold() for word in words)
-        self._restart_list(len(self._hits), "no matches")
+        self._restart_list(len(self._hits))
 
-    def _restart_list(self, count: int, empty: str) -> None:
-        self.empty = empty
+    def _restart_list(self, count: int) -> None:
         self.set_count(count)
         self.refresh()
         self.cursor = 0

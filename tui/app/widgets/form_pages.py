@@ -90,15 +90,11 @@ class GroupBox(Vertical):
             if fresh and self.folded:
                 self.call_next(self.fold, False)
 
-    def show(self, values: Mapping[str, Any]) -> None:
-        """Shows other values, in the fields too."""
-        for row in self.rows:
-            row.show(value_at(values, row.field.path))
-        self.follow(values)
-
-    def follow(self, values: Mapping[str, Any]) -> None:
-        """Updates everything except the fields after typing."""
+    def show(self, values: Mapping[str, Any], *, fields: bool = True) -> None:
+        """Shows other values. After typing, updates everything except the fields."""
         self._values = values
+        for row in self.rows if fields else ():
+            row.show(value_at(values, row.field.path))
         if self.is_mounted:
             self._show_head()
 
@@ -139,17 +135,11 @@ class FormPage(VerticalScroll, can_focus=False):
             await self.mount_all([Static(Content(self.page.question), classes="question"), *self.boxes])
             self.complain(sentences)
 
-    def show(self, values: Mapping[str, Any]) -> None:
-        """Shows other values, in the fields too."""
-        for box in self.boxes:
-            box.show(values)
-        self.follow(values)
-
-    def follow(self, values: Mapping[str, Any]) -> None:
-        """Updates everything except the fields after typing."""
+    def show(self, values: Mapping[str, Any], *, fields: bool = True) -> None:
+        """Shows other values. After typing, updates everything except the fields."""
         self._values = values
         for box in self.boxes:
-            box.follow(values)
+            box.show(values, fields=fields)
 
     def complain(self, sentences: Mapping[KeyPath, str]) -> None:
         for box in self.boxes:
@@ -237,8 +227,8 @@ class PeoplePage(FormPage):
     def roll(self) -> PeopleList:
         return self.query_one(PeopleList)
 
-    def follow(self, values: Mapping[str, Any]) -> None:
-        super().follow(values)
+    def show(self, values: Mapping[str, Any], *, fields: bool = True) -> None:
+        super().show(values, fields=fields)
         if self.is_mounted:
             wrong = {path[1] for path in self._sentences if path[0] == self.participants.name and len(path) > 1}
             people = people_in(values, self.participants, self.library)
@@ -247,12 +237,12 @@ class PeoplePage(FormPage):
 
     def show_library(self, library: Mapping[str, Stored]) -> None:
         self.library = library
-        self.follow(self._values)
+        self.show(self._values, fields=False)
 
     def complain(self, sentences: Mapping[KeyPath, str]) -> None:
         self._sentences = sentences
         super().complain(sentences)
-        self.follow(self._values)
+        self.show(self._values, fields=False)
 
     def paths(self) -> list[KeyPath]:
         """Returns the paths of all fields and of all participants in the list."""

@@ -224,8 +224,7 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
 
 
 def _import(options: argparse.Namespace, session: CodingSession) -> int:
-    imported = read_codes(session, options.taken)
-    counts = {"new": imported.new, "changed": imported.changed, "same": imported.same, "empty": imported.empty}
+    counts = read_codes(session, options.taken)
     result = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no codes"
     return reply(options, {"coder": session.coder, **counts}, f"Codes of {session.coder}: {result}")
 

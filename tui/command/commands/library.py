@@ -13,7 +13,6 @@ from tidepool.engine.config.entities import Entity, in_words
 from tidepool.engine.config.entity_types import EntityType, find_type, generate, known_types, writing_tasks
 from tidepool.engine.config.library import (
     LibraryAdditions,
-    agent_from_champion,
     agent_from_entity,
     agents_of_files,
     code_words,
@@ -25,6 +24,7 @@ from tidepool.engine.config.library import (
     stored_entity,
 )
 from tidepool.engine.config.loading import declared_model
+from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
 from tidepool.engine.reports.blocks import counted, money
 from tidepool.storage import library
@@ -270,7 +270,7 @@ def _add_agents(options: argparse.Namespace) -> None:
         with reading(options.db) as connection:
             prompt = champion_prompt(connection, options.from_champion)
         (secret,) = _secrets(options, [name])
-        agent = agent_from_champion(prompt, name, model, secret, memory=options.memory)
+        agent = Agent(name=name, model=model, secret=secret, instructions=prompt, memory=options.memory)
         _add(options, LibraryAdditions(agents=(stored_agent(agent),)))
 
 

@@ -107,12 +107,10 @@ def _compare(options: argparse.Namespace) -> int:
     from tidepool.engine.config.freezing import freeze
     from tidepool.engine.config.library import with_library
     from tidepool.engine.config.loading import load_config
-    from tidepool.engine.runtime.plans import priced
-    from tidepool.engine.studies.study import study_from
+    from tidepool.engine.planning.foresight import price_of
 
     config = with_library(load_config(options.config, options.set), options.db)
-    frozen = freeze(config, options.db)
-    cost = priced(study_from(frozen).plan(), frozen)["cost_usd_live"]
+    cost = price_of(freeze(config, options.db))["cost_usd_live"]
     if cost != 0 and not options.yes:
         raise UsageError(f"This runs the study twice, for about {money(cost)} each time. Add --yes to confirm.")
     gain = compare(config)

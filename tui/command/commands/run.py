@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ from tidepool.engine import gate
 from tidepool.engine.branching.making import BranchSpec, NewBranch, new_branch
 from tidepool.engine.branching.replay import BranchStudy, study_to_run
 from tidepool.engine.config.cluster import split_cluster_overrides
-from tidepool.engine.config.freezing import freeze, remarks_on
+from tidepool.engine.config.freezing import remarks_on
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.cells import plan_study, priced_cells
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
@@ -32,7 +31,6 @@ from tidepool.engine.run import (
 )
 from tidepool.engine.runtime.plans import Plan, merge_plans, priced
 from tidepool.engine.runtime.session import RunControl, Stop
-from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
@@ -51,19 +49,12 @@ EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, B
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "run", metavar="CONFIG.toml", help="a config; or FILE.db#BATCH to run a batch or study of a file again"
-    )
+    if name == "resume":
+        parser.add_argument("resume", metavar="BATCH")
+    else:
+        words = "a config; or FILE.db#BATCH to run a batch or study of a file again"
+        parser.add_argument("run", metavar="CONFIG.toml", help=words)
     run_options(parser, default=False)
-
-
-def add_resume_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("resume", metavar="BATCH")
-    run_options(parser, default=False)
-
-
-def run_resume(options: argparse.Namespace) -> int:
-    return run(options)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -138,23 +129,19 @@ def show_question(question: gate.TrustQuestion) -> None:
 
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
     if options.run:
+        from tidepool.engine.planning.foresight import planned, price_of
+
         if place := study_in_file(options.run):
-            return plan_again(place, options)
+            rerun = read_again(place, options.db, options.set, to_plan=True)
+            return price_of(rerun.parts[0].config if rerun.design is None else rerun.planned())
         config = load_config(options.run, options.set)
-        if config.design is not None:
-            plan = priced_cells(plan_study(config, options.db))
-        else:
-            plan = _priced([study_from(freeze(config, options.db))])
+        plan = price_of(planned(config, options.db))
         return {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
     with reading(options.db) as connection:
         studies = [
             study_to_run(connection, find_batch(connection, one), config_to_resume(one, options.db, options.set))
             for one in batches_to_resume(connection, options.resume)
         ]
-    return _priced(studies)
-
-
-def _priced(studies: Sequence[Study]) -> dict[str, Any]:
     return priced(merge_plans([study.plan() for study in studies]), studies[0].config, several=len(studies) > 1)
 
 
@@ -218,13 +205,6 @@ class _Signals:
 
 
 # -- a study of a file again -------------------------------------------------------------------------------------------
-
-
-def plan_again(place: StudyInFile, options: argparse.Namespace) -> dict[str, Any]:
-    rerun = read_again(place, options.db, options.set, to_plan=True)
-    if rerun.design is None:
-        return _priced([study_from(rerun.parts[0].config)])
-    return priced_cells(rerun.planned())
 
 
 async def run_again(
