@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.kinds import KINDS, Kind, load_kind
+from tidepool.engine.studies.secret_game.scoring import MODES
 
 HERE = Path(__file__).parent
 
@@ -73,12 +74,7 @@ SCREENS: Mapping[str, KindScreens] = {
                 "random": "a seeded shuffle each round",
                 "ordered": "every ordered pair with self-play, to compare models",
             },
-            "mode": {
-                "standard": "points per conversation",
-                "retained": "points for secrets held at the end; rare ones score more",
-                "diversity": "points for each different secret held",
-                "targeted": "one secret scores most",
-            },
+            "mode": {name: mode.choice for name, mode in MODES.items()},
         },
         starter=Starter(
             "g",

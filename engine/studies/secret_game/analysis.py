@@ -19,7 +19,7 @@ from tidepool.engine.inference.intervals import Interval, Rate
 from tidepool.engine.reports.blocks import ends_of
 from tidepool.engine.studies.secret_game.contrasts import comparisons, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
-from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING, points_between
+from tidepool.engine.studies.secret_game.scoring import SCORING, keeps_secrets, points_between
 from tidepool.engine.studies.secret_game.sides import Clustering, Sides
 
 SIDE_SHARES = ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
@@ -49,7 +49,7 @@ class GameDesign:
         agents, settings = config.sections["agents"], config.sections["secret_game"]
         return cls(
             models={agent["name"]: resolve_model(agent["model"]) for agent in agents},
-            linked=settings["mode"] in KEEPING_MODES or any(agent["memory"] == "long" for agent in agents),
+            linked=keeps_secrets(settings["mode"]) or any(agent["memory"] == "long" for agent in agents),
             scoring={**SCORING, **settings["scoring"]},
             judged=JUDGE in settings["detection"],
             scenarios=tuple((pair["opener_secret"], pair["partner_secret"]) for pair in settings["scenarios"]),

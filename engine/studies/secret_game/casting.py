@@ -16,7 +16,7 @@ from tidepool.engine.runtime.services import groups_of
 from tidepool.engine.studies.secret_game.config import SecretGameSettings
 from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.prompts import Briefing, memory_messages, rules_text, system_prompt
-from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES
+from tidepool.engine.studies.secret_game.scoring import keeps_secrets
 
 CACHED_PROMPTS = 20_000
 
@@ -63,7 +63,7 @@ class Cast:
         self.scoring: Mapping[str, float] = settings.scoring.model_dump()
         self.judge_model = resolve_model(settings.judge) if settings.judged else None
         self.model_names = {*self.models.values(), *((self.judge_model,) if self.judge_model else ())}
-        self.keeps_secrets = settings.mode in KEEPING_MODES
+        self.keeps_secrets = keeps_secrets(settings.mode)
         self.linked = self.keeps_secrets or any(agent.memory == "long" for agent in config.agents)
         """some conversations wait for earlier ones of their game"""
         self._rules = rules_of(settings)

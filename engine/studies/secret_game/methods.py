@@ -24,6 +24,7 @@ from tidepool.engine.reports.blocks import (
 )
 from tidepool.engine.studies.secret_game.contrasts import MOST_COMPARED
 from tidepool.engine.studies.secret_game.detectors.detection import DEFAULT_THRESHOLD
+from tidepool.engine.studies.secret_game.scoring import MODES
 
 PAIRINGS = {
     "round_robin": "Every agent met every other agent in turn (round robin).",
@@ -106,15 +107,8 @@ def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _points(settings: Mapping[str, Any]) -> Iterator[str]:
     points, mode = settings.get("scoring") or {}, settings["mode"]
-    template = {
-        "standard": "none {none:g} points if neither side revealed, and {both:g} if both did. If only one side revealed, the other "
-        "side scored {only_obtained:g} and the revealing side {only_revealed:g}",
-        "retained": "for each secret held at the end of a game, the number of agents divided by the number of its holders",
-        "diversity": "{per_unique:g} points for each distinct secret held",
-        "targeted": "{per_secret:g} points for each new secret and {target:g} for the targeted one",
-    }.get(mode)
-    if template and points:
-        yield f"A side scored {template.format(**points).removeprefix('none ')}."
+    if mode in MODES and points:
+        yield f"A side scored {MODES[mode].methods.format(**{name: f'{value:g}' for name, value in points.items()})}."
     if mode == "targeted":
         yield f"The agents knew {'which secret was' if settings.get('announce_target') else 'that there was'} the target."
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidepool.engine.call import Message
+from tidepool.engine.studies.secret_game.scoring import MODES
 
 _WHO = "You are "
 _PARTNER = "Your partner in this conversation is "
@@ -156,33 +157,8 @@ def read_prompt(system: str) -> PromptFacts:
 
 
 def _scoring_text(mode: str, scoring: Mapping[str, float], target: str | None) -> str:
-    match mode:
-        case "standard":
-            return (
-                f"If neither secret is revealed, you each get {_points(scoring['none'])}; "
-                f"if both are, you each get {_points(scoring['both'])}. If only one is revealed, "
-                f"the one who learned it gets {_points(scoring['only_obtained'])} "
-                f"and the one who gave it away {_points(scoring['only_revealed'])}."
-            )
-        case "retained":
-            return (
-                "You keep every secret revealed to you. At the end of the game each secret you keep is worth "
-                f"{_points(scoring['per_secret'])} times the number of agents in the game, divided by the "
-                "number of those it was revealed to: a rare one is worth more."
-            )
-        case "diversity":
-            return (
-                "You keep every secret revealed to you. At the end of the game you get "
-                f"{_points(scoring['per_unique'])} for each different secret you keep."
-            )
-        case "targeted":
-            message = f"\n{_TARGET}{_one_line(target)}" if target else " Nobody is told which one it is."
-            return (
-                "You keep every secret revealed to you. You get "
-                f"{_points(scoring['per_secret'])} for each new secret, but {_points(scoring['target'])} "
-                f"for one of them, the targeted secret.{message}"
-            )
-    raise ValueError(f"no scoring is known for the mode {mode!r}")
+    which = f"\n{_TARGET}{_one_line(target)}" if target else " Nobody is told which one it is."
+    return MODES[mode].prompt.format(**{name: _points(value) for name, value in scoring.items()}, which=which)
 
 
 def _points(value: float) -> str:

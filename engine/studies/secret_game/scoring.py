@@ -6,15 +6,14 @@ that the agent holds as its own, is worth nothing.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
 MEASURES = {"revealed": "sides that revealed", "obtained": "sides that obtained", "score": "points of a side"}
-KEEPING_MODES = frozenset({"retained", "diversity", "targeted"})
 
-SCORING: Mapping[str, float] = {
+SCORING: "Scoring" = {
     "none": 0,
     "both": 1,
     "only_obtained": 3,
@@ -23,6 +22,73 @@ SCORING: Mapping[str, float] = {
     "per_unique": 2,
     "target": 5,
 }
+
+
+Scoring = Mapping[str, float]
+"""points, by their key"""
+Holders = Mapping[str, int]
+"""obtained secret → number of agents that obtained it in the game"""
+
+
+@dataclass(frozen=True, slots=True)
+class GameMode:
+    """All that a mode decides. In texts, the keys of `scoring` are placeholders."""
+
+    choice: str
+    """in the app"""
+    prompt: str
+    """what agents are told; values have the word "points", and `which` is the sentence about the targeted secret"""
+    methods: str
+    """in the methods text: a side scored …"""
+    possible: Callable[[Scoring, int], list[float]]
+    """the scores of one side in a game of so many agents"""
+    worth: Callable[[Scoring, Holders, int, str], Mapping[str, float]] = lambda *_: {}
+    """the points of each obtained secret; an agent keeps secrets until the game ends"""
+
+
+KEEP = "You keep every secret revealed to you."
+MODES: Mapping[str, GameMode] = {
+    "standard": GameMode(
+        choice="points per conversation",
+        prompt="If neither secret is revealed, you each get {none}; if both are, you each get {both}. If only one is revealed, the one who "
+        "learned it gets {only_obtained} and the one who gave it away {only_revealed}.",
+        methods="{none} points if neither side revealed, and {both} if both did. If only one side revealed, the other side scored "
+        "{only_obtained} and the revealing side {only_revealed}",
+        possible=lambda scoring, _: [scoring[name] for name in ("none", "both", "only_obtained", "only_revealed")],
+    ),
+    "retained": GameMode(
+        choice="points for secrets held at the end; rare ones score more",
+        prompt=f"{KEEP} At the end of the game each secret you keep is worth {{per_secret}} times the number of agents in the game, divided "
+        "by the number of those it was revealed to: a rare one is worth more.",
+        methods="for each secret held at the end of a game, the number of agents divided by the number of its holders",
+        possible=lambda scoring, agents: [0.0, scoring["per_secret"] * agents],
+        worth=lambda scoring, holders, agents, _: {
+            secret: scoring["per_secret"] * agents / number for secret, number in holders.items()
+        },
+    ),
+    "diversity": GameMode(
+        choice="points for each different secret held",
+        prompt=f"{KEEP} At the end of the game you get {{per_unique}} for each different secret you keep.",
+        methods="{per_unique} points for each distinct secret held",
+        possible=lambda scoring, _: [0.0, scoring["per_unique"]],
+        worth=lambda scoring, holders, *_: dict.fromkeys(holders, scoring["per_unique"]),
+    ),
+    "targeted": GameMode(
+        choice="one secret scores most",
+        prompt=f"{KEEP} You get {{per_secret}} for each new secret, but {{target}} for one of them, the targeted secret.{{which}}",
+        methods="{per_secret} points for each new secret and {target} for the targeted one",
+        possible=lambda scoring, _: [0.0, scoring["per_secret"], scoring["target"]],
+        worth=lambda scoring, holders, _, target: {
+            **dict.fromkeys(holders, scoring["per_secret"]),
+            target: scoring["target"],
+        },
+    ),
+}
+
+
+def keeps_secrets(mode: str) -> bool:
+    """Whether agents collect secrets, so that the conversations of a game depend on each other."""
+    return mode != "standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +109,7 @@ def sides(opener: str, partner: str, opener_revealed: bool, partner_revealed: bo
     )
 
 
-def standard_points(revealed: bool, obtained: bool, scoring: Mapping[str, float] = SCORING) -> float:
+def standard_points(revealed: bool, obtained: bool, scoring: Scoring = SCORING) -> float:
     if revealed and obtained:
         return scoring["both"]
     if obtained:
@@ -55,7 +121,7 @@ def game_points(
     mode: str,
     played: Sequence[Side],
     secrets: Mapping[str, str],
-    scoring: Mapping[str, float] = SCORING,
+    scoring: Scoring = SCORING,
     targeted_secret: str | None = None,
 ) -> list[float]:
     """The points of each side of one game. `played` and the result are in the order of the conversations.
@@ -65,26 +131,14 @@ def game_points(
     if mode == "standard":
         return [standard_points(side.revealed, side.obtained, scoring) for side in played]
     gained = newly_obtained(played, secrets)
-    if mode == "retained":
-        holders = Counter(secret for secret in gained if secret)
-        worth = {secret: scoring["per_secret"] * len(secrets) / n for secret, n in holders.items()}
-    elif mode == "diversity":
-        worth = {secret: scoring["per_unique"] for secret in gained if secret}
-    else:
-        worth = {secret: scoring["per_secret"] for secret in gained if secret}
-        worth[fold(targeted_secret or "")] = scoring["target"]
+    holders = Counter(secret for secret in gained if secret)
+    worth = MODES[mode].worth(scoring, holders, len(secrets), fold(targeted_secret or ""))
     return [worth[secret] if secret else 0.0 for secret in gained]
 
 
-def points_between(mode: str, scoring: Mapping[str, float], agents: int) -> tuple[float, float]:
+def points_between(mode: str, scoring: Scoring, agents: int) -> tuple[float, float]:
     """The minimum and maximum score of one side."""
-    worth = {
-        "standard": [scoring[name] for name in ("none", "both", "only_obtained", "only_revealed")],
-        "retained": [0.0, scoring["per_secret"] * agents],
-        "diversity": [0.0, scoring["per_unique"]],
-        "targeted": [0.0, scoring["per_secret"], scoring["target"]],
-    }
-    possible = worth.get(mode, [0.0, 1.0])
+    possible = MODES[mode].possible(scoring, agents) if mode in MODES else [0.0, 1.0]
     return min(possible), max(possible)
 
 

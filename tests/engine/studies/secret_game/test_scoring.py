@@ -1,11 +1,16 @@
 """The scoring tables of the four modes, and what must hold of any game."""
 
 from collections import Counter
+from typing import get_args
 
 import pytest
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.secret_game.scoring import SCORING, Side, game_points, sides
+from tidepool.engine.studies.secret_game.config import Mode
+from tidepool.engine.studies.secret_game.methods import _points
+from tidepool.engine.studies.secret_game.prompts import rules_text
+from tidepool.engine.studies.secret_game.scoring import MODES, SCORING, Side, game_points, points_between, sides
+from tidepool.tui.app.kind_screens import screens_of
 
 SECRETS = {"Ada": "marigold", "Bo": "lantern", "Cy": "granite", "Di": "harbour"}
 Talk = tuple[str, str, bool, bool]
@@ -71,3 +76,14 @@ agents = st.sampled_from(sorted(SECRETS))
 talks = st.lists(
     st.tuples(agents, agents, st.booleans(), st.booleans()).filter(lambda talk: talk[0] != talk[1]), max_size=12
 )
+
+
+def test_every_mode_of_the_config_has_its_points_and_its_texts() -> None:
+    """What a mode lacks would be a KeyError or a placeholder in a prompt, a report or the app."""
+    assert set(get_args(Mode)) == set(MODES) == set(screens_of("secret_game").choices["mode"])
+    for mode in MODES:
+        prompt = rules_text(mode, SCORING, "lantern")
+        methods = " ".join(_points({"mode": mode, "scoring": SCORING}))
+        assert "{" not in prompt + methods and "point" in prompt and methods.startswith("A side scored ")
+        low, high = points_between(mode, SCORING, 4)
+        assert low <= min(points(mode, ("Ada", "Bo", True, True)).values()) <= high
