@@ -84,7 +84,8 @@ async def run_study(
     path = Path(database)
     config = study.as_config() if isinstance(study, StudyInCode) else study
     planned = plan_study(config, path)
-    return await run_planned(planned, path, on_event=on_event, control=control, cluster=config.cluster)
+    summary = await run_planned(planned, path, on_event=on_event, control=control, cluster=config.cluster)
+    return cast(StudySummary, summary)
 
 
 async def run_planned(

@@ -36,6 +36,8 @@ from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import Outcome
 from tidepool.engine.inference.significance import corrected, holm
 from tidepool.engine.kinds import load_kind
+from tidepool.engine.reports.blocks import Report
+from tidepool.engine.results.batch_summary import ReportedFigures
 from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.runtime.stop_results import stopping_of
@@ -245,7 +247,15 @@ def _effect_fields(measured: Effect | None, table: OutcomeTable) -> dict[str, An
 # -- the summary -------------------------------------------------------------------------------------------------------
 
 
-StudySummary = dict[str, Any]
+class StudySummary(ReportedFigures):
+    """The summary of a study with a design, as `tidepool show STUDY --json` prints it."""
+
+    def report(self) -> Report:
+        from tidepool.engine.design.report import study_report
+
+        return study_report(self.database, self, methods=False)
+
+
 _SUMMED = ("units", "calls", "tokens", "replies")
 _OF_CELLS = ("status", "reason", "seed", "simulated", "simulated_roles", "roles", "units", "calls", "cost_usd")
 
@@ -269,7 +279,7 @@ def summarise_study(path: Path, reference: str) -> StudySummary:
         roles = merge_roles(row["roles"] for row in counts)
         stops = [stopping_of(connection, cell.batch["number"]) for cell in cells]
         design = {name: value for name, value in study.design.items() if name != "source"}
-        return {
+        content = {
             "study_id": study.id,
             "name": study.name,
             "kind": cells[0].batch["kind"],
@@ -299,6 +309,7 @@ def summarise_study(path: Path, reference: str) -> StudySummary:
             ],
             "statistics": study_statistics(connection, {"id": study.id, "design": json.dumps(study.design)}),
         }
+        return StudySummary(content, path)
 
 
 def _served(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

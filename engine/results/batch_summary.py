@@ -5,6 +5,7 @@ import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from tidepool.storage.views import ColumnType
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from tidepool.engine.reports.blocks import Report
 
 
 # -- tables of rows ----------------------------------------------------------------------------------------------------
@@ -55,6 +58,12 @@ class RowTable:
         types = {"integer": package.Int64, "real": package.Float64, "boolean": package.Boolean}
         schema = {name: types.get(kind, package.String) for name, kind in self._columns.items()}
         return package.DataFrame(self._by_column(), schema=schema)
+
+    def _repr_html_(self) -> str:
+        """Returns the first rows, for notebooks."""
+        from tidepool.engine.reports.html import table
+
+        return table(self.columns, islice(self._values({}), 10), left=len(self.columns))
 
     def _by_column(self) -> dict[str, Sequence[Any]]:
         """Returns the values by column. JSON and times stay text, as in all export formats."""
@@ -103,7 +112,25 @@ def _figures(value: Any) -> Any:
     return [_figures(item) for item in value] if isinstance(value, list) else value
 
 
-class Summary(Figures):
+class ReportedFigures(Figures):
+    """A summary that notebooks show as its report."""
+
+    def __init__(self, content: Mapping[str, Any], database: Path) -> None:
+        super().__init__(content)
+        self.database = database
+
+    def report(self) -> "Report":
+        """Returns the report without its methods text."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        from tidepool.engine.reports.html_blocks import in_frame
+
+        report = self.report()
+        return in_frame(report.title, (*report.overview, *report.findings))
+
+
+class Summary(ReportedFigures):
     """The summary of a batch, as returned by `run_batch` and printed by `tidepool show --json`.
 
     Counts are attributes (`summary.calls.bought`). Statistics are a mapping as in the JSON
@@ -148,9 +175,10 @@ class Summary(Figures):
     statistics: dict[str, Any]
     """the statistics of the kind, with the keys of the JSON"""
 
-    def __init__(self, content: Mapping[str, Any], database: Path) -> None:
-        super().__init__(content)
-        self.database = database
+    def report(self) -> "Report":
+        from tidepool.engine.results.report import report_of
+
+        return report_of(self.database, self, methods=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the JSON object as a plain dictionary."""

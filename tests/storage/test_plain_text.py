@@ -9,7 +9,7 @@ from unicodedata import bidirectional, category
 import pytest
 
 from tests.support.foreign_texts import EVERYDAY, LONG, NASTY, RESHAPED
-from tidepool.engine.exports.html import element, page
+from tidepool.engine.reports.html import element, page
 from tidepool.storage.text import MARK, in_document, json_text, one_line, plain, shortened
 from tidepool.storage.transfer.formats import write_rows
 

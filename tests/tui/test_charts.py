@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.cells import cell_len
 
-from tidepool.engine.exports.svg import drawing
 from tidepool.engine.reports.blocks import Figure, Series
+from tidepool.engine.reports.svg import drawing
 from tidepool.tui.drawing.figures import draw, preferred_height
 
 SERIES = (Series("first", (1.0, 2.0), (1.0, 2.0)), Series("second", (2.0, 1.0), (1.0, 2.0)))

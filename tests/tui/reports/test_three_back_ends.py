@@ -16,7 +16,6 @@ from tests.engine.studies.mutation.studies import mutation
 from tests.engine.studies.simulation.panels import panel
 from tests.tui.reports.test_secret_game import study as secret_game
 from tidepool import run_batch
-from tidepool.engine.exports.html import joined
 from tidepool.engine.exports.html_report import render_blocks
 from tidepool.engine.exports.markdown import render_blocks as in_markdown_blocks
 from tidepool.engine.reports.blocks import (
@@ -33,6 +32,7 @@ from tidepool.engine.reports.blocks import (
     more,
     text_of,
 )
+from tidepool.engine.reports.html import joined
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.methods import SIMULATED_DATA as SIMULATED
 from tidepool.engine.results.report import report_of

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from tidepool.engine.exports.html import Content, Html, element, joined, text
 from tidepool.engine.reports.blocks import INKS, Figure, Heat, Series, glyph_of
 from tidepool.engine.reports.figures import (
     Axis,
@@ -15,6 +14,7 @@ from tidepool.engine.reports.figures import (
     upright,
     value_of,
 )
+from tidepool.engine.reports.html import Content, Html, element, joined, text
 
 # -- inks, lines, marks, axes ------------------------------------------------------------------------------------------
 
