@@ -37,7 +37,7 @@ class GameMode:
     choice: str
     """in the app"""
     prompt: str
-    """what agents are told; values have the word "points", and `which` is the sentence about the targeted secret"""
+    """what agents read; values have the word "points", and `which` is the sentence about the targeted secret"""
     methods: str
     """in the methods text: a side scored …"""
     possible: Callable[[Scoring, int], list[float]]
