@@ -142,9 +142,14 @@ def _config_of_class(path: Path, name: str | None, overrides: Iterable[str]) -> 
     return config_from(with_users_likes(data), source=str(path), folder=folder)
 
 
+def classes_in(path: Path) -> list[str]:
+    """The names of the studies that a Python file defines, found without running it."""
+    return re.findall(r"^class (\w+)\((?:\w+\.)?Study\):", read_text(path), re.MULTILINE)
+
+
 def _only_study(path: Path) -> str:
     """The name of the study in a file, if it has exactly one."""
-    names = re.findall(r"^class (\w+)\((?:\w+\.)?Study\):", read_text(path), re.MULTILINE)
+    names = classes_in(path)
     if len(names) != 1:
         advice = (
             f"Name one: {', '.join(f'{path}:{name}' for name in names)}."
@@ -152,7 +157,7 @@ def _only_study(path: Path) -> str:
             else "Write a subclass of tidepool.Study."
         )
         raise UsageError(f"{path} has {len(names)} studies. {advice}")
-    return str(names[0])
+    return names[0]
 
 
 def config_from(

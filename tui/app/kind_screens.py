@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.kinds import KINDS, Kind, load_kind
+from tidepool.engine.registries import section_of
 from tidepool.engine.studies.secret_game.scoring import MODES
 
 HERE = Path(__file__).parent
@@ -173,4 +174,6 @@ def template(kind: str) -> str:
     if kind in SCREENS:
         return (HERE / "compose" / "templates" / f"{kind}.toml").read_text(encoding="utf-8")
     spec = load_kind(kind)
-    return f'# {spec.title}: {spec.summary}\n\n[batch]\nkind = "{kind}"\nname = "{spec.title}"\n\n[{kind}]\n'
+    return (
+        f'# {spec.title}: {spec.summary}\n\n[batch]\nkind = "{kind}"\nname = "{spec.title}"\n\n[{section_of(kind)}]\n'
+    )

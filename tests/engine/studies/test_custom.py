@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from textual.widgets import Input
 
 from tests.support.command import ROOT, Tidepool
 from tests.support.killing import wait_for_calls
 from tests.support.state import end_state, query
+from tests.tui.persons import batch_status, opened, until, until_seen
 from tidepool import UsageError, load_config, run_batch
 from tidepool.engine.answers import form_of, read_answer, sent_schema
 from tidepool.engine.branching.making import BranchSpec, new_branch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.results.summary import read_summary
+from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.widgets.form_fields import FieldRow
 
 SOURCE = (ROOT / "examples" / "debate.py").read_text(encoding="utf-8")
 CONFIG = '[batch]\nkind = "debate.py:Debate"\n[debate]\nmotion = "Tea"\n'
@@ -156,3 +160,26 @@ class Grade(BaseModel):
 def test_an_answer_is_read_or_it_is_none(answer: Any, reply: str, value: Any) -> None:
     assert read_answer(reply, answer) == value
     assert sent_schema(form_of(answer))["additionalProperties"] is False
+
+
+async def test_the_app_composes_and_runs_a_class_of_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    async with opened(folder / "study.db", size=(110, 40)) as (app, pilot):
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
+        await pilot.press("ctrl+o")
+        await until_seen(pilot, "debate.py")
+        await pilot.press("enter")
+        await until_seen(pilot, "debate.motion is missing")
+        motion = next(row for row in app.screen.query(FieldRow) if row.field.path == ("debate", "motion"))
+        motion.query_one(Input).value = "Tea"
+        await until_seen(pilot, "20 (service auto)")
+        await pilot.press("ctrl+r")
+        await until_seen(pilot, "Save this study first")
+        await pilot.press("escape", "ctrl+s")
+        await until_seen(pilot, "Save the study")
+        await pilot.press("enter")
+        await until(pilot, (folder / "debate.toml").exists, "the saved study")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: batch_status(folder / "study.db") == "completed", "the batch to end")
+    assert load_config(folder / "debate.toml").settings.model_dump()["motion"] == "Tea"

@@ -14,7 +14,7 @@ from tidepool.engine.call import stream
 from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.sections import Agent, Batch, Design, Service, StopWhenSure
 from tidepool.engine.kinds import load_kind
-from tidepool.engine.registries import KINDS
+from tidepool.engine.registries import KINDS, section_of
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.compose.edits import value_at
 from tidepool.tui.app.compose.fields import UNSET, Field, Form, KeyPath, fields_of
@@ -118,7 +118,8 @@ def _optional(title: str, section: type[BaseModel], name: str, note: str) -> Fie
 def _kind_groups(kind: str) -> dict[str, list[FieldGroup]]:
     """Returns the groups of the kind's section by step."""
     spec, screens = load_kind(kind), screens_of(kind)
-    fields = list(fields_of(spec.settings, (kind,), without={*spec.filled_in, *screens.elsewhere}))
+    settings, section = spec.settings_for({}), section_of(kind)
+    fields = list(fields_of(settings, (section,), without={*spec.filled_in, *screens.elsewhere}))
     placed = {WHAT: screens.what, WHO: screens.who, HOW: screens.how}
     known = {key for groups in placed.values() for _, keys in groups for key in keys.split()}
     models = " ".join(

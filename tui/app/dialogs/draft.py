@@ -1,6 +1,7 @@
 """Dialogs for a draft: start from another text, save it, choose participants from the library."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
+from tidepool.engine.config.loading import classes_in
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.kinds import KINDS
+from tidepool.engine.kinds import KINDS, load_kind
 from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of
@@ -36,6 +38,11 @@ class DraftOrigin:
     """file to read when chosen"""
     batch: BatchLine | None = None
     """batch whose config to use"""
+    kind: str = ""
+    """of a class in a Python file, which must be loaded"""
+
+
+MOST_FILES = 100
 
 
 def origins(draft: Draft, batches: Sequence[BatchLine]) -> list[DraftOrigin]:
@@ -47,7 +54,19 @@ def origins(draft: Draft, batches: Sequence[BatchLine]) -> list[DraftOrigin]:
         DraftOrigin("batch", one.name or one.id, f"{one.kind.replace('_', ' ')}, {one.status}", batch=one)
         for one in batches
     ]
-    return [*new, *starters, *earlier, *ran, *_examples()]
+    return [*_own_classes(Path.cwd()), *new, *starters, *earlier, *ran, *_examples()]
+
+
+def _own_classes(folder: Path) -> list[DraftOrigin]:
+    """Returns the classes in the Python files of the folder. Choosing one runs its file."""
+    found = []
+    for path in sorted(folder.glob("*.py"))[:MOST_FILES]:
+        with suppress(TidepoolError, OSError):
+            kinds = [f"{path.name}:{name}" for name in classes_in(path)]
+            found += [
+                DraftOrigin("class", load_kind(kind).title, path.name, template(kind), kind=kind) for kind in kinds
+            ]
+    return found
 
 
 def _examples() -> list[DraftOrigin]:

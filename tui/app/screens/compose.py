@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
 from tidepool.engine.config.toml_files import read_text
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.kinds import load_kind
+from tidepool.engine.registries import is_custom
 from tidepool.storage.library import list_agents, list_entities
 from tidepool.storage.queries.watching import changes, read_batches
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, read_draft
+from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, kind_of, read_draft
 from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at
 from tidepool.tui.app.compose.examination import Examined, placed
 from tidepool.tui.app.compose.fields import UNSET, Form, KeyPath
@@ -350,6 +354,9 @@ class ComposeScreen(ModeScreen):
         if self._history is None:
             draft = read_draft(self.tidepool.path)
             self._history = DraftHistory(draft or fresh())
+            if is_custom(kind := kind_of(self._history.values)):
+                with suppress(TidepoolError):  # without the class, the form has no fields for its settings
+                    load_kind(str(kind)).load(self.folder, {})
         return self._history
 
     @property
@@ -503,6 +510,8 @@ class ComposeScreen(ModeScreen):
         if origin is None:
             return
         text = await self._text_of(origin)
+        if origin.kind:
+            await asyncio.to_thread(load_kind(origin.kind).load, Path.cwd(), {}, chosen=True)
         self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
 
     async def _text_of(self, origin: DraftOrigin) -> str:
@@ -547,6 +556,9 @@ class ComposeScreen(ModeScreen):
             await self.action_next_fault()
             return
         if not is_free(examined) and not await self._agreed(examined):
+            return
+        if is_custom(kind_of(self.history.values)) and not self.history.draft.source:
+            self.tidepool.show_error("Save this study first (ctrl+s), in the folder of its Python file.")
             return
         try:
             path = await self.tidepool.file.do(
