@@ -143,14 +143,13 @@ def _refuse_study(connection: sqlite3.Connection, reference: str, study_id: str)
     if len(cells) == 1 and parse_steps_back(reference) is not None:
         return
     cell_names = [f"{one_line(cell[0])} ({one_line(str(cell[1]).removeprefix(f'{cell[2]} · '))})" for cell in cells]
-    more = f" and {len(cells) - MOST_NAMED:,} more" if len(cells) > MOST_NAMED else ""
     raise NotFound(
-        f"{reference} is a study, but this command needs one of its batches. Use a batch id instead of {reference}: "
-        f"{', '.join(cell_names[:MOST_NAMED])}{more}. For example, replace {reference} by {cells[0][0]}. `tidepool list --cells` lists all."
+        f"{reference} is a study of {len(cells):,} batches, and this command needs one of them, such as "
+        f"{', '.join(cell_names[:MOST_NAMED])}. `tidepool list --cells` lists all."
     )
 
 
-MOST_NAMED = 8
+MOST_NAMED = 3
 """batches of a study that an error lists"""
 
 

@@ -24,7 +24,7 @@ Cell = tuple[str, ...]
 MOST_CELLS = 100_000
 DRAWING = frozenset(
     {
-        *("seed", "pairing", "scenarios", "games", "rounds", "interaction_size"),
+        *("seed", "pairing", "scenarios", "secret_game.games", "secret_game.rounds", "interaction_size"),
         *("entities", "entity_ids", "entity_file", "agents", "agent_ids"),
     }
 )
@@ -43,7 +43,7 @@ class Factor:
     def redraws(self) -> bool:
         """Whether a level may change who or what is drawn. Then conversations of the same number are not matched."""
         last = {key.rpartition(".")[2] for key in self.keys}
-        return bool(last & DRAWING) or any(key.startswith("num_") for key in last)
+        return bool((last | self.keys) & DRAWING) or any(key.startswith("num_") for key in last)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def test_batches_are_counted_back_and_a_study_is_one_of_them(database: Path) -> 
     with reading(database) as connection:
         found = [find_batch(connection, word)["name"] for word in ("last", "last~0", "last~2")]
         assert found == ["newest", "newest", "first"]
-        with pytest.raises(NotFound, match="last~1 is a study, but this command needs one of its batches"):
+        with pytest.raises(NotFound, match="last~1 is a study of 3 batches, and this command needs one of them"):
             find_batch(connection, "last~1")
         assert study_of(connection, "last") is None and find_study(connection, "last~1").id == study_id
         for word in ("last~3", "last~", "last~-1", "last~x", "last~99999999"):

@@ -131,7 +131,9 @@ def test_the_report_of_a_study_of_games_has_a_section_for_each_outcome(tmp_path:
     assert json.loads(json.dumps(found)) == found
     blocks = study_blocks(found)
     sections = [block.text for block in blocks if isinstance(block, Words) and block.level == "strong"]
-    assert sections[0] == "sides that revealed and points of a side, by cell"
+    assert (
+        sections[0] == "sides that revealed, Ada's own and sides that obtained, Ada's own, by cell (n: conversations)"
+    )
     assert [title for title in titles(blocks) if title] == [
         "effects on revealed of Ada, percentage points",
         "hypotheses (confirmatory); n = 6 conversations",

@@ -107,10 +107,7 @@ def test_a_study_of_which_one_batch_is_meant_is_refused_with_the_ids_to_write(
         for more in (["--conversation", "1"], ["--genealogy"], ["--genome", "champion"]):
             assert main([*begin, "show", reference, *more]) == 2
             error = capsys.readouterr().err
-            assert (
-                f"{reference} is a study, but this command needs one of its batches. Use a batch id instead of {reference}: "
-                in error
-            )
+            assert f"{reference} is a study of 8 batches, and this command needs one of them, such as " in error
             assert f"{cell['batch_id']} (simulated:naive, plain · replicate 1)" in error
     assert main([*begin, "show", cell["batch_id"], "--conversation", "1"]) == 0
     assert "conversation 1, game 1" in capsys.readouterr().out
