@@ -110,20 +110,18 @@ class MutationSettings(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        provider = ""
         if self.encoder != HASHING:
-            self._check_encoder()
+            try:
+                provider = resolve_model(self.encoder).partition(":")[0]
+            except UsageError as error:
+                raise WrongValue(str(error), "encoder") from None
+        if provider in KNOWN_ENDPOINTS and KNOWN_ENDPOINTS[provider].like == "anthropic":
+            raise WrongValue(f"{provider} has no embeddings. Set encoder to {HASHING}, ollama:… or openai:…", "encoder")
         if self.num_mini_batch > self.num_processes * self.num_steps:
             message = "num_mini_batch must not exceed num_processes × num_steps, the steps of an update"
             raise WrongValue(message, "num_mini_batch")
         return self
-
-    def _check_encoder(self) -> None:
-        try:
-            provider = resolve_model(self.encoder).partition(":")[0]
-        except UsageError as error:
-            raise WrongValue(str(error), "encoder") from None
-        if provider in KNOWN_ENDPOINTS and KNOWN_ENDPOINTS[provider].like == "anthropic":
-            raise WrongValue(f"{provider} has no embeddings. Set encoder to {HASHING}, ollama:… or openai:…", "encoder")
 
     def stated_baselines(self) -> list[str]:
         """Learners that run besides the chosen one; empty if a policy is only evaluated."""

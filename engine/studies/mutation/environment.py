@@ -144,7 +144,6 @@ class Step:
     after: str
     """the rewritten query that was sent"""
     fell_back: bool
-    answer: str | None
     reward: float | None
     """None: masked"""
     terminated: bool
@@ -173,7 +172,6 @@ def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
         operator=attempt.operator,
         after=attempt.rewrite.text,
         fell_back=attempt.rewrite.fell_back,
-        answer=attempt.answer,
         reward=reward,
         terminated=succeeded,
         truncated=reward is None or (not succeeded and after.steps >= rules.episode_length),

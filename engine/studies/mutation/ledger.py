@@ -158,7 +158,14 @@ class LedgerTransport:
             return self._hashing.encode(texts)
         for attempt in count(1):
             step = f"{name}/embed" if attempt == 1 else f"{name}/embed/{attempt}"
-            call = self._embedding(step, self._wave(EMBED, moment), texts)
+            call = Call(
+                step=step,
+                wave=self._wave(EMBED, moment),
+                model=resolve_model(self._settings.encoder),
+                messages=tuple(Message("user", text) for text in texts),
+                max_tokens=0,
+                operation=EMBED,
+            )
             replayed = self._run.study.remembers(call.step)
             reply = await self._reply(self._run.study, call)
             vectors = None if reply is None else self._read(reply, len(texts))
@@ -200,14 +207,4 @@ class LedgerTransport:
             turn=2 * step + 2 if stage == ANSWER else None,
             form=FORMS.get(stage, ""),
             **reasoning_of(self._settings),
-        )
-
-    def _embedding(self, step: str, wave: int, texts: Sequence[str]) -> Call:
-        return Call(
-            step=step,
-            wave=wave,
-            model=resolve_model(self._settings.encoder),
-            messages=tuple(Message("user", text) for text in texts),
-            max_tokens=0,
-            operation=EMBED,
         )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidepool.engine.errors import RunError
-from tidepool.engine.studies.mutation.environment import Environments, Outcome, Step
+from tidepool.engine.studies.mutation.environment import Environments, Outcome
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.policy import Policy
 
@@ -95,17 +95,14 @@ class TrainingRecord:
         for step in outcome.steps:
             if step is not None and step.reward is not None:
                 before += 1
-                self._count_answered(step, step.reward, before)
-
-    def _count_answered(self, step: Step, reward: float, env_steps: int) -> None:
-        self.operators[step.operator].uses += 1
-        self.operators[step.operator].total_reward += reward
-        self._uses[step.operator] += 1
-        self._rewards.append(reward)
-        if step.ended:
-            self._endings.append(step.terminated)
-        if len(self._rewards) == self.update_size:
-            self._close(env_steps)
+                self.operators[step.operator].uses += 1
+                self.operators[step.operator].total_reward += step.reward
+                self._uses[step.operator] += 1
+                self._rewards.append(step.reward)
+                if step.ended:
+                    self._endings.append(step.terminated)
+                if len(self._rewards) == self.update_size:
+                    self._close(before)
 
     def close_update(self) -> None:
         """The last one, which may be short."""

@@ -94,14 +94,10 @@ class SecretGameSettings(Section):
     """mode standard: secrets that all pairs use, round by round, instead of the agents' own"""
 
     @model_validator(mode="after")
-    def _stated_length(self) -> Self:
-        """Written out, so that a frozen config needs no memory of what was left to the default."""
+    def _consistent(self) -> Self:
+        # Written out, so that a frozen config needs no memory of what was left to the default.
         if self.num_interactions is None and not {"games", "rounds"} & self.model_fields_set:
             self.num_interactions = DEFAULT_INTERACTIONS
-        return self
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
         if not self.wording_detectors:
             raise WrongValue(
                 "detection needs at least one of exact, spelled, encoded, fuzzy: a judge's verdict is reported separately "

@@ -77,13 +77,9 @@ class SimulationSettings(Section):
     """a model that rates each speaker, with a question and a scale"""
 
     @model_validator(mode="after")
-    def _one_context(self) -> Self:
+    def _consistent(self) -> Self:
         if self.context_file and self.context:
             raise WrongValue("set context or context_file, not both", "context_file")
-        return self
-
-    @model_validator(mode="after")
-    def _not_too_long(self) -> Self:
         messages = self.interaction_size * self.n_turns * self.simulation_rounds
         if messages > ceilings.WAVES:
             message = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages per simulation"
