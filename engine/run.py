@@ -43,8 +43,7 @@ from tidepool.engine.gate import (
 )
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
-from tidepool.engine.results.so_far import headline_of
-from tidepool.engine.results.summary import summarise
+from tidepool.engine.results.summary import headline_of, summarise
 from tidepool.engine.runtime.accounts import OpenAccounts
 from tidepool.engine.runtime.plans import Plan
 from tidepool.engine.runtime.session import RunControl, RunningBatch, Session, SessionOutcome, verdict

@@ -1,18 +1,23 @@
-"""The JSON summary of a batch, made from the study file alone."""
+"""The JSON summary of a batch, made from the study file alone, and its headline.
+
+A running batch has preliminary results: its statistics on the first completed units, which are fast to compute. The headline of
+an ended batch is stored with it, so a list of batches needs no statistics."""
 
 import json
 import sqlite3
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from tidepool.engine.branching.results import results_of
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.reports.blocks import Block, Figure, Headline, Table, as_json, read_headline
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
 from tidepool.engine.runtime.stop_results import stopping_statistics
 from tidepool.engine.studies.branches import read_origin
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
+from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import reading
 from tidepool.storage.queries.summary import (
     answers_bought_live,
@@ -22,7 +27,9 @@ from tidepool.storage.queries.summary import (
     moments_of,
     waves_of,
 )
+from tidepool.storage.queries.units import only_first_units
 from tidepool.storage.queries.watching import LONGEST_NAME, LONGEST_WORDS
+from tidepool.storage.states import BatchStatus
 
 
 def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:
@@ -136,3 +143,36 @@ def _performance(connection: sqlite3.Connection, batch_number: int, progress: sq
         "calls_in_flight_mean": progress["call_seconds"] / seconds if seconds and progress["call_seconds"] else None,
         "speedup_over_sequential": None,  # only `tidepool bench CONFIG` measures it, with a sequential run
     }
+
+
+# -- headlines ---------------------------------------------------------------------------------------------------------
+
+
+MOST_UNITS = 2_000
+
+
+def findings_so_far(connection: sqlite3.Connection, batch: sqlite3.Row) -> tuple[Headline | None, list[Block]]:
+    """Returns the headline, a figure and a table of the first 2,000 completed units in planned order."""
+    with only_first_units(connection, batch["number"], MOST_UNITS) as cut:
+        statistics = statistics_of(connection, batch)
+    results = results_of(batch)
+    headline, blocks = results.headline(statistics), results.blocks(statistics)
+    if headline is None or getattr(headline.figure, "value", 0) is None:
+        return None, []
+    shown = [next((block for block in blocks if isinstance(block, kind)), None) for kind in (Figure, Table)]
+    note = f"so far, first {MOST_UNITS:,} units" if cut else "so far"
+    return replace(headline, words=", ".join(filter(None, (note, headline.words)))), [one for one in shown if one]
+
+
+def headline_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> str | None:
+    """Returns the headline of an ended batch as JSON, or None if the statistics cannot be computed."""
+    try:
+        headline = results_of(batch).headline(statistics_of(connection, batch))
+    except (TidepoolError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None  # the batch still ends, and its report shows the problem
+    return None if headline is None else json.dumps(as_json(headline), ensure_ascii=False)
+
+
+def stored_headline(batch: sqlite3.Row) -> Headline | None:
+    """Returns the stored headline, or None if it is missing or the batch is running again."""
+    return None if batch["status"] == BatchStatus.IN_PROGRESS else read_headline(batch["headline"])

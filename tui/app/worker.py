@@ -40,7 +40,7 @@ class InterimEstimate:
 def so_far(path: Path, batch_id: str) -> InterimEstimate:
     """Returns the interim result of a batch. It is empty for a study of several batches."""
     from tidepool.engine.reports.figures import assign_places
-    from tidepool.engine.results.so_far import findings_so_far, stored_headline
+    from tidepool.engine.results.summary import findings_so_far, stored_headline
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.queries.lists import everybody

@@ -12,9 +12,8 @@ from tests.support.state import change, query
 from tests.tui.studies import game, played
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.reports.blocks import Estimate, Figure, Headline, Number, Table
-from tidepool.engine.results import so_far
-from tidepool.engine.results.so_far import findings_so_far, stored_headline
-from tidepool.engine.results.summary import summarise
+from tidepool.engine.results import summary
+from tidepool.engine.results.summary import findings_so_far, stored_headline, summarise
 from tidepool.engine.run import run_batch
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -48,7 +47,7 @@ async def test_secrets_so_far_are_those_of_the_statistics(tmp_path: Path) -> Non
 async def test_a_look_reads_the_first_completed_units_in_the_order_of_the_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(so_far, "MOST_UNITS", 10)
+    monkeypatch.setattr(summary, "MOST_UNITS", 10)
     path = tmp_path / "study.db"
     await played(path, game(talks=40))
     change(path, "UPDATE unit SET status = 'failed' WHERE sequence_number = 2")
