@@ -22,10 +22,6 @@ REACH = normal_quantile((1 + LEVEL) / 2)
 """standard errors to either side of an estimate"""
 
 
-def in_percent(interval: Interval | None) -> Interval | None:
-    return interval and (100 * interval[0], 100 * interval[1])
-
-
 def scaled(interval: Interval | None, scale: float = 1.0) -> list[float] | None:
     """Converts an interval to JSON, multiplied by `scale`."""
     return interval and [scale * end for end in interval]

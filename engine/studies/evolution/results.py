@@ -20,7 +20,7 @@ from tidepool.engine.inference.contrasts import (
     reversible_in_words,
     two_samples,
 )
-from tidepool.engine.inference.intervals import UNIT, in_percent, share_interval
+from tidepool.engine.inference.intervals import UNIT, share_interval
 from tidepool.engine.inference.measures import PERCENT, BatchValues, Outcome, Sections, number
 from tidepool.engine.inference.significance import pairwise, withhold_reversible
 from tidepool.engine.reports.blocks import (
@@ -37,6 +37,7 @@ from tidepool.engine.reports.blocks import (
     PValue,
     Words,
     counted,
+    ends_of,
     line,
     listing,
     sampling,
@@ -275,7 +276,7 @@ def _share(value: float | None, digits: int = 1) -> Number:
 
 
 def _held_out(row: Statistics) -> Estimate:
-    return Estimate(_share(row["validation_accuracy"]).value, in_percent(row["validation_ci95"]), 1, " %")
+    return Estimate(_share(row["validation_accuracy"]).value, ends_of(row["validation_ci95"], 100), 1, " %")
 
 
 def _verdicts(statistics: Statistics) -> Iterator[Block]:
@@ -309,7 +310,7 @@ def verdict(statistics: Statistics) -> str:
 
 def _gain(compared: Statistics) -> Estimate:
     """Returns the gain of the champion over the best seed prompt or a random search."""
-    ends = in_percent(compared["difference_ci95"])
+    ends = ends_of(compared["difference_ci95"], 100)
     return Estimate(100 * (compared["difference"] or 0), ends, 1, " points", signed=True)
 
 

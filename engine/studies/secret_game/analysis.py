@@ -14,7 +14,8 @@ from typing import Any
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.grouped import Array, numbered, numpy
-from tidepool.engine.inference.intervals import Interval, Rate, in_percent
+from tidepool.engine.inference.intervals import Interval, Rate
+from tidepool.engine.reports.blocks import ends_of
 from tidepool.engine.studies.secret_game.contrasts import comparisons, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING, points_between
@@ -102,7 +103,7 @@ def _share(name: str, rate: Rate | None) -> dict[str, Any]:
     """A share in percent and its interval."""
     return {
         f"{name}_percentage": None if rate is None else 100 * rate.mean,
-        f"{name}_ci95": in_percent(rate.interval()) if rate else ANYTHING,
+        f"{name}_ci95": ends_of(rate.interval(), 100) if rate else ANYTHING,
     }
 
 

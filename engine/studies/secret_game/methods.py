@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.intervals import in_percent, share_interval
+from tidepool.engine.inference.intervals import share_interval
 from tidepool.engine.reports.blocks import (
     BONETT_PRICE,
     DESCRIBE,
@@ -17,6 +17,7 @@ from tidepool.engine.reports.blocks import (
     RATES,
     KindMethods,
     counted,
+    ends_of,
     interval,
     listing,
     sampling,
@@ -139,7 +140,7 @@ def _measured() -> str:
     path = Path(__file__).parent / "detectors" / "measured.toml"
     counts: dict[str, list[int]] = tomllib.loads(path.read_text(encoding="utf-8"))
     found = {
-        name: f"{certain:,} of {cases:,} ({interval(in_percent(share_interval(certain, cases)))} %)"
+        name: f"{certain:,} of {cases:,} ({interval(ends_of(share_interval(certain, cases), 100))} %)"
         for name, (cases, certain) in counts.items()
     }
     return (
