@@ -104,7 +104,11 @@ def _read(
         talk, keys = _talk(connection, batch["number"], row, steps[: position + 1])
         _verify_replay(stage, talk, config.batch.seed, spec.at, keys)
         talks.append(talk)
-    origin = Origin(batch["id"], tuple(row.number for row in rows), spec.at, _text(spec), _times(spec, len(rows)))
+    say = _text(spec)
+    times = spec.times if spec.times is not None else MANY if len(rows) == 1 else FEW
+    if not 1 <= times <= MOST_TIMES:
+        raise UsageError(f"--times {times}: must be from 1 to {MOST_TIMES:,} redraws of each conversation.")
+    origin = Origin(batch["id"], tuple(row.number for row in rows), spec.at, say, times)
     return Branch(origin, talks, earlier)
 
 
@@ -129,13 +133,6 @@ def _text(spec: BranchSpec) -> str | None:
     if not spec.say.strip() or len(spec.say) > LONGEST_TEXT:
         raise UsageError(f"--say needs a text of 1 to {LONGEST_TEXT:,} characters.")
     return storable(spec.say)
-
-
-def _times(spec: BranchSpec, conversations: int) -> int:
-    times = spec.times if spec.times is not None else MANY if conversations == 1 else FEW
-    if not 1 <= times <= MOST_TIMES:
-        raise UsageError(f"--times {times}: must be from 1 to {MOST_TIMES:,} redraws of each conversation.")
-    return times
 
 
 def _chosen(batch: sqlite3.Row, rows: Sequence[TalkRow], spec: BranchSpec) -> list[TalkRow]:

@@ -66,16 +66,7 @@ class _Bundle(Section):
 
 def factors_of(design: Design) -> list[Factor]:
     """Returns the factors, checked as far as possible without the rest of the config."""
-    _refuse_too_many(design)
-    factors = [_factor(name, levels) for name, levels in design.factors.items()]
-    if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
-        counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
-        raise _wrong(f'mode = "paired" needs lists of equal length, but they have: {counts}.', "mode")
-    return factors
-
-
-def _refuse_too_many(design: Design) -> None:
-    """Multiplies the lengths of the lists as given, since building the cells to count them can exhaust the memory."""
+    # Multiplies the lengths of the lists as given, since building the cells to count them can exhaust the memory.
     sizes = [max(1, len(levels)) for levels in design.factors.values()]
     cells = max(sizes, default=1) if design.mode == "paired" else prod(sizes)
     if (count := cells * design.replicates) > ceilings.CELLS:
@@ -84,6 +75,11 @@ def _refuse_too_many(design: Design) -> None:
             "lower design.replicates.",
             "factors",
         )
+    factors = [_factor(name, levels) for name, levels in design.factors.items()]
+    if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
+        counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
+        raise _wrong(f'mode = "paired" needs lists of equal length, but they have: {counts}.', "mode")
+    return factors
 
 
 def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:

@@ -115,17 +115,22 @@ def read_cells(connection: sqlite3.Connection, rows: Rows) -> tuple[list[Outcome
 
 
 def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTable]) -> dict[str, Any]:
-    """The statistics from tables of outcomes, whatever their source."""
+    """The statistics from tables of outcomes, whatever their source. Holm's correction is over the exploratory effects on all
+    outcomes."""
     factors = Factors.of(design)
     outcomes = [table.outcome for table in tables.values()]
     stated, trouble = _stated(design, outcomes)
     named = {outcome.outcome.name for outcome in stated}
     shown = [outcome for outcome in outcomes if outcome.name in named or is_shown(outcome, factors)]
+    found = {one.name: _outcome(factors, tables[one.name], stated) for one in shown}
+    effects = [entry for one in found.values() for entry in one["effects"]]
+    for entry, p_value in zip(effects, corrected([entry["p_value"] for entry in effects]), strict=True):
+        entry["p_value_holm"] = p_value
     return {
         "mode": factors.mode,
         "factors": {factor.name: list(factor.levels) for factor in factors.factors},
         "replicates": design.get("replicates"),
-        "outcomes": _corrected({one.name: _outcome(factors, tables[one.name], stated) for one in shown}),
+        "outcomes": found,
         "hypotheses": tested(factors, tables, stated),
         "hypotheses_trouble": trouble,
         "frozen_at": design.get("frozen_at"),
@@ -205,14 +210,6 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
             for item in effects
         ],
     }
-
-
-def _corrected(outcomes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Adds Holm's correction over the exploratory effects on all outcomes."""
-    effects = [entry for outcome in outcomes.values() for entry in outcome["effects"]]
-    for entry, p_value in zip(effects, corrected([entry["p_value"] for entry in effects]), strict=True):
-        entry["p_value_holm"] = p_value
-    return outcomes
 
 
 def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:

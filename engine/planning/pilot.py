@@ -185,7 +185,8 @@ def _of_talks(values: _Values, layout: Layout, assumed: Sequence[World], *, shar
         of_value = [rate * (1 - rate) for rate in rates]
         if each > 1:
             sides = (each * variance / (mean * (1 - mean)) - 1) / (each - 1)
-            seen["correlation"] = _around_correlation(sides, number / crowd)
+            middle, reach = math.atanh(max(-0.99, min(0.99, sides))), SURE / math.sqrt(max(1.0, number / crowd - 3))
+            seen["correlation"] = math.tanh(middle - reach), math.tanh(middle), math.tanh(middle + reach)
     else:  # values of a conversation correlate as assumed
         factors = [max(0.1, 1 + (each - 1) * world.correlation) for world in assumed]
         of_value = [own * each / factor for own, factor in zip(spread, factors, strict=True)]
@@ -218,11 +219,6 @@ def _around_variance(value: float, error: float, more: float = 0.0) -> Three:
     """`error` is the variance of its logarithm."""
     factor = math.exp(SURE * math.sqrt(error) + more)
     return value / factor, value, value * factor
-
-
-def _around_correlation(correlation: float, number: float) -> Three:
-    middle, reach = math.atanh(max(-0.99, min(0.99, correlation))), SURE / math.sqrt(max(1.0, number - 3))
-    return math.tanh(middle - reach), math.tanh(middle), math.tanh(middle + reach)
 
 
 def _roots(variances: Three) -> Three:

@@ -67,24 +67,20 @@ def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False) -> A
     return Axis(first * step, last * step, tuple(place * step for place in range(first, last + 1)))
 
 
-def exact_axis(low: float, high: float, most: int, *, counted: bool = False) -> Axis:
-    """Returns an axis that ends exactly at `low` and `high`."""
-    if high <= low:
-        return Axis(low, low + 1.0, (low,))
-    step = _step(low, high, max(2, most), 1.0 if counted else 0.0)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return Axis(low, high, tuple(place * step for place in range(first, last + 1)))
-
-
 def upright(figure: Figure, most: int) -> Axis:
     """Returns the y axis of bars and curves, which includes zero."""
     return rounded_axis(ends(figure.series), most, zero=True)
 
 
 def along(figure: Figure, most: int) -> Axis:
-    """Returns the x axis of curves, with whole numbers as ticks if all values are whole."""
+    """Returns the x axis of curves, which ends exactly at their ends, with whole numbers as ticks if all values are whole."""
     xs = [x for series in figure.series for x in xs_of(series)] or [0.0]
-    return exact_axis(min(xs), max(xs), most, counted=all(x == int(x) for x in xs))
+    low, high = min(xs), max(xs)
+    if high <= low:
+        return Axis(low, low + 1.0, (low,))
+    step = _step(low, high, max(2, most), 1.0 if all(x == int(x) for x in xs) else 0.0)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return Axis(low, high, tuple(place * step for place in range(first, last + 1)))
 
 
 def of_means(figure: Figure, most: int) -> Axis:

@@ -39,14 +39,18 @@ SHOWN = (
 
 
 def compare(database: Path, references: Sequence[str]) -> dict[str, Any]:
+    """Returns `rows` with every number in the statistics by its path, with None for batches without it."""
     with reading(database) as connection:
         batches = [find_batch(connection, reference) for reference in references]
         _check(batches)
         summaries = [summarise(database, batch["id"]) for batch in batches]
+        flattened = [dict(flat(summary["statistics"])) for summary in summaries]
+        numbers = [{name: value for name, value in one.items() if type(value) in (int, float)} for one in flattened]
+        names = dict.fromkeys(name for own in numbers for name in own)
         return {
             "kind": batches[0]["kind"],
             "batches": [{name: summary[name] for name in SHOWN} for summary in summaries],
-            "rows": side_by_side([summary["statistics"] for summary in summaries]),
+            "rows": [{"name": name, "values": [own.get(name) for own in numbers]} for name in names],
             "differences": results_of(batches[0]).differences(connection, batches),
         }
 
@@ -67,13 +71,6 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
             f"Batch {branches[0]} is a branch. Its units are redraws, which cannot be compared with conversations. "
             f"`tidepool show {branches[0]}` shows its control and its effect."
         )
-
-
-def side_by_side(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns every number in the statistics by its path, with None for batches without it."""
-    numbers = [{name: value for name, value in flat(one) if type(value) in (int, float)} for one in statistics]
-    names = dict.fromkeys(name for own in numbers for name in own)
-    return [{"name": name, "values": [own.get(name) for own in numbers]} for name in names]
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------

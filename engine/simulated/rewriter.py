@@ -28,7 +28,7 @@ ADVICE: dict[str, tuple[str, ...]] = _TEXTS["advice"]
 UNHELPFUL: tuple[str, ...] = _TEXTS["unhelpful"]
 JUNK: tuple[str, ...] = _TEXTS["junk"]
 WANTED = ("step", "check", "parse", "algebra", "methods")
-"""families that help with built-in problems"""
+"""families that help with built-in problems, which it uses if it knows one of the failed problems"""
 _EVERYTHING = tuple(ADVICE)
 _SYNONYMS: dict[str, str] = _TEXTS["synonyms"]
 _WORD = re.compile(r"[A-Za-z]+")
@@ -54,7 +54,8 @@ def rewrite_prompt(model_name: str, system: str, messages: Sequence[Message], se
         segments.insert(int(dice.unit() * (len(segments) + 1)), dice.pick(REMEDIES))
         change = "added: remedy"
     elif kind == "reflect":
-        change = _add(segments, _wanted(request), kind, dice)
+        known = any(map(recognise, _PROBLEM.findall(request)))
+        change = _add(segments, WANTED if known else _EVERYTHING, kind, dice)
     elif kind == "elaborate":
         change = _add(segments, _EVERYTHING, kind, dice)
     else:
@@ -72,11 +73,6 @@ def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) ->
     place = int(dice.unit() * (len(segments) + 1))
     segments.insert(place, dice.pick(ADVICE[family]))
     return f"added: {family}"
-
-
-def _wanted(request: str) -> Sequence[str]:
-    """The families that help with the failed problems, if it knows one of them."""
-    return WANTED if any(map(recognise, _PROBLEM.findall(request))) else _EVERYTHING
 
 
 def _shorten(segments: list[str], dice: Dice) -> str:

@@ -228,15 +228,11 @@ def judge_conversation(model_name: str, system: str, messages: Sequence[Message]
     match = _JUDGE_REQUEST.search(question)
     if match is None:
         return SimulatedReply("There is nothing here that I was asked to rate.")
-    stance = stance_in(_words_of(match["speaker"], transcript))
+    tag = f"{match['speaker']}: "
+    stance = stance_in("\n".join(part[len(tag) :] for part in transcript.split("\n\n") if part.startswith(tag)))
     rating = _rating(stance or 0.0, float(match["low"]), float(match["high"]), seed)
     reason = "says nothing that leans either way" if stance is None else "speaks so in the transcript"
     return SimulatedReply(f"Rating: {rating}\nReason: {match['speaker']} {reason}.", f"stance {stance or 0.0:+.2f}")
-
-
-def _words_of(speaker: str, transcript: str) -> str:
-    tag = f"{speaker}: "
-    return "\n".join(part[len(tag) :] for part in transcript.split("\n\n") if part.startswith(tag))
 
 
 def _rating(stance: float, low: float, high: float, seed: int) -> str:

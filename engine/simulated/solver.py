@@ -17,9 +17,6 @@ from tidepool.engine.simulated.landscape import SILENT_WITH_FORMAT, chance, habi
 from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
 from tidepool.engine.studies.evolution.tasks.task import FORM
 
-KIND, LEVEL = "logic", 3
-"""as in the landscape"""
-
 _MOODS = texts("moods")
 GOOD, BAD = (tuple(_MOODS[mood].split()) for mood in ("good", "bad"))
 MOODS: Mapping[str, str] = _MOODS["labels"]
@@ -49,7 +46,7 @@ def read_options(question: str) -> Recognised | None:
         return None
     answer = _likeliest(text, options)
     others = tuple(name for name in options if name != answer)
-    return Recognised(KIND, LEVEL, WorkedAnswer(answer, "I weigh the words that speak for each of them.", others))
+    return Recognised("logic", 3, WorkedAnswer(answer, "I weigh the words that speak for each of them.", others))
 
 
 def _likeliest(text: str, options: Mapping[str, str]) -> str:

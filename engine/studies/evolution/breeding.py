@@ -119,12 +119,6 @@ def make_new(child: Child, seen: Collection[str], material: Material, rng: Rando
     return Child(genome)
 
 
-def apply_rewrite(child: Child, segments: Sequence[str]) -> Genome:
-    """The child after its model has rewritten it."""
-    operator = _join_operators(child.genome.operator, str(child.rewrite))
-    return replace(child.genome, segments=tuple(segments), operator=operator)
-
-
 def random_genome(material: Material, generation: int, rng: Random) -> Genome:
     """A prompt of random search: any number of segments in any order."""
     count = min(rng.randint(*RANDOM_SEGMENTS), len(material.segments))
@@ -188,7 +182,10 @@ async def rewrite_by_model(
     rewrite, prompt = read_rewrite(reply.text, child.genome.prompt, cut=cut), child.genome.prompt
     refused = rewrite.refused or evaluator.guard.refuses(rewrite.text, prompt, [one.expected for one in failures])
     evaluator.rewrites[refused or ACCEPTED] += 1
-    return child.genome if refused else apply_rewrite(child, split_segments(rewrite.text))
+    if refused:
+        return child.genome
+    operator = _join_operators(child.genome.operator, str(child.rewrite))
+    return replace(child.genome, segments=split_segments(rewrite.text), operator=operator)
 
 
 def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:

@@ -59,16 +59,12 @@ def settings_of(config: ConfigSections) -> EvolutionSettings:
 def problems_of(config: FrozenConfig) -> ProblemSet:
     settings = settings_of(config)
     if (frozen := settings.frozen) is None:
-        return _built_in(settings, config.batch.seed)
+        return problem_set(settings.problems, settings.max_problems, settings.validation_problems, config.batch.seed)
     splits = (
         tuple(Problem(entry.question, entry.answer, entry.fields) for entry in entries)
         for entries in (frozen.training, frozen.validation)
     )
     return ProblemSet(settings.problems, *splits)
-
-
-def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
-    return problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed)
 
 
 def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -> EvolutionSettings:
@@ -81,7 +77,7 @@ def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -
     if settings.problems not in SETS or (folder is not None and settings.judge_from):
         return _with_file_problems(settings, seed, named_file("", folder, "evolution", "problems"))
     if folder is not None:
-        problems = _built_in(settings, seed)
+        problems = problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed)
         named = [(problems.name, problem) for problem in (*problems.training, *problems.validation)]
         settings = _with_labels(settings, [problem.answer for _, problem in named])
         _doubts(settings, named)

@@ -154,7 +154,12 @@ def answer_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Bloc
         yield Words(f"{TITLES.get(split, split)}: {counted(answers)}", "strong")
         shown = answers if full else answers[:FIRST]
         for answer in shown:
-            yield from one_answer(matches, answer, full=full)
+            rows = list(answer_facts(answer))
+            if answer.reply is not None and not full:
+                rows.append(("reply", answer.reply))
+            yield table(_title(matches, answer), ("", ""), rows, left=2)
+            if answer.reply is not None and full:
+                yield Words(answer.reply, "quoted")
         if left := answers[len(shown) :]:
             yield Words(f"… and {counted(left)} more. Use --full to show all, or --problem N for one problem", "quiet")
 
@@ -162,15 +167,6 @@ def answer_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Bloc
 def counted(answers: Sequence[Answer]) -> str:
     grades = Counter(answer.grade for answer in answers)
     return ", ".join(f"{grades[grade]:,} {grade}" for grade in GRADES if grades[grade])
-
-
-def one_answer(matches: FoundAnswers, answer: Answer, *, full: bool) -> Iterator[Block]:
-    rows = list(answer_facts(answer))
-    if answer.reply is not None and not full:
-        rows.append(("reply", answer.reply))
-    yield table(_title(matches, answer), ("", ""), rows, left=2)
-    if answer.reply is not None and full:
-        yield Words(answer.reply, "quoted")
 
 
 def _title(matches: FoundAnswers, answer: Answer) -> str:

@@ -38,10 +38,14 @@ def planned(config: FrozenConfig) -> PlannedBatch:
     games = max(1, min(games, schedule.total_rounds))
     scenarios = min(len(settings.scenarios), schedule.total_rounds)
     repeated = scenarios if 1 < scenarios < schedule.total else 0
+    # The config keys that add conversations; if games link them, that add games of the same length.
+    whole = schedule.num_interactions
+    sizes = {} if whole is None else {"secret_game.num_interactions": whole}
+    sizes |= {"secret_game.games": schedule.games} if whole is None or (linked and not schedule.rounds) else {}
     return PlannedBatch(
         counted="conversations",
         outcomes=_numbers(schedule),
-        sizes=_sizes(schedule, linked=linked),
+        sizes=sizes,
         rivals=tuple(_rivals(schedule, games if linked else 0, repeated and len(settings.scenarios))),
         games=games,
         linked=linked,
@@ -58,14 +62,6 @@ def _numbers(schedule: Schedule) -> dict[str, PlannedValues]:
         own = PlannedValues(sides - alone, sides / max(1.0, sides - alone))
         of_all |= {f"{measure} of {name}": own for measure in MEASURES}
     return of_all
-
-
-def _sizes(schedule: Schedule, *, linked: bool) -> dict[str, int]:
-    """The config keys that add conversations; if games link them, that add games of the same length."""
-    if schedule.num_interactions is None:
-        return {"secret_game.games": schedule.games}
-    whole = {"secret_game.num_interactions": schedule.num_interactions}
-    return whole | ({"secret_game.games": schedule.games} if linked and not schedule.rounds else {})
 
 
 def _rivals(schedule: Schedule, games: int, scenarios: int) -> Iterator[PlannedRivals]:

@@ -14,7 +14,7 @@ Planning a million conversations must not take longer than planning a hundred. S
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
@@ -88,11 +88,19 @@ class Schedule:
         return max(0, min(self.total, (first + rounds) * size) - first * size)
 
     def play(self) -> Iterator[Round]:
-        pairs_of_rounds = _PAIRS[self.pairing](len(self.agents), self.seed)
-        done = 0
+        agents, done = self.agents, 0
+        pairs_of_rounds = _PAIRS[self.pairing](len(agents), self.seed)
         for (game, number), pairs in zip(map(self._number, range(self.total_rounds)), pairs_of_rounds, strict=False):
             pairs = pairs[: self.total - done]
-            yield self._round(game, number, pairs, done)
+            meetings = tuple(
+                PlannedConversation(position, game, number, agents[opener], agents[partner])
+                for position, (opener, partner) in enumerate(pairs, done + 1)
+            )
+            idle: tuple[str, ...] = ()
+            if 2 * len(pairs) != len(agents) or self.pairing == "ordered":
+                busy = {index for pair in pairs for index in pair}
+                idle = tuple(name for index, name in enumerate(agents) if index not in busy)
+            yield Round(game, number, meetings, idle)
             done += len(pairs)
 
     def ends_of_rounds(self) -> Iterator[tuple[int, int]]:
@@ -143,18 +151,6 @@ class Schedule:
         if earlier >= self.games:
             return total, 0
         return earlier * share + min(earlier, longer), share + (earlier < longer)
-
-    def _round(self, game: int, number: int, pairs: Sequence[Pair], done: int) -> Round:
-        agents = self.agents
-        meetings = tuple(
-            PlannedConversation(position, game, number, agents[opener], agents[partner])
-            for position, (opener, partner) in enumerate(pairs, done + 1)
-        )
-        if 2 * len(pairs) == len(agents) and self.pairing != "ordered":
-            return Round(game, number, meetings, ())
-        busy = {index for pair in pairs for index in pair}
-        idle = tuple(name for index, name in enumerate(agents) if index not in busy)
-        return Round(game, number, meetings, idle)
 
 
 def _round_robin(size: int, seed: int, first: int = 0) -> Iterator[list[Pair]]:

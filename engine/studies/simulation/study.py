@@ -87,11 +87,6 @@ def _message(stage: Stage) -> UsualTokens:
     return THOUGHTFUL if stage.settings.thoughts else MESSAGE
 
 
-def _number(stage: Stage) -> int:
-    messages = stage.settings.interaction_size * stage.turns
-    return rehearsed_number(stage.total, messages, len(stage.cast) // stage.settings.interaction_size)
-
-
 def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:
     message, in_scene = _message(stage), stage.settings.interaction_size * stage.settings.n_turns
     scene = UsualTokens(*(in_scene * (tokens + NAME_TOKENS) for tokens in (message.of_a_model, message.simulated)))
@@ -106,7 +101,8 @@ def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:
         return f"*{reply[spoken:]}* {reply[:spoken]}" if thoughtful and reply[spoken:] else reply
 
     rehearsal = Rehearsal(sizing, usual)
-    number, size = _number(stage), stage.settings.interaction_size
+    size = stage.settings.interaction_size
+    number = rehearsed_number(stage.total, size * stage.turns, len(stage.cast) // size)
     talks = [talk for _, talk in stage.conversations(number)]
     if sizing.worst and number < stage.total:  # the entities with the longest texts
         members = nlargest(size, stage.cast, key=lambda member: most_tokens(str(member.as_record())))
