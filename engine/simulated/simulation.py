@@ -139,12 +139,6 @@ def _numbers(lines: list[str]) -> dict[str, float]:
     return numbers
 
 
-def is_persona(system: str) -> bool:
-    if system.startswith((NARRATOR, BIOGRAPHER)):
-        return True
-    return system.startswith("You are ") and "\nThe situation: " in system
-
-
 def speak_as_persona(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
     """The persona's answer; its hidden truth is the stance, or one stance for each character."""
     if system.startswith(NARRATOR):
@@ -245,5 +239,5 @@ def _rating(stance: float, low: float, high: float, seed: int) -> str:
     return f"{min(max(round(value) if whole else round(value, 2), low), high):g}"
 
 
-PERSONA = Responder(speak_as_persona, recognises=is_persona)
+PERSONA = Responder(speak_as_persona)
 JUDGE = Responder(judge_conversation, recognises=lambda system: system == JUDGE_SYSTEM)
