@@ -23,7 +23,6 @@ from tidepool.engine.studies.branches import (
     BranchKind,
     BranchStage,
     Origin,
-    OriginAnswer,
     OriginTalk,
     Redraw,
     branch_in,
@@ -164,7 +163,16 @@ class RedrawnTalk:
 
         async def ask(unit: Unit, call: Call) -> Reply:
             if call.step in earlier_answers:
-                return self.run.give(unit, call, _answer(earlier_answers[call.step]))
+                stored = earlier_answers[call.step]
+                answer = Answer(
+                    stored.text,
+                    cost_usd=0.0,
+                    truth=stored.truth,
+                    finish=_FINISH.get(stored.finish_reason or ""),
+                    served_model=stored.served_model,
+                    thought=stored.thought,
+                )
+                return self.run.give(unit, call, answer)
             if call.step == self.origin.at and self.redraw.arm == "altered":
                 return self.run.give(
                     unit, call._replace(model=ASSIGNED), Answer(self.origin.say or "", cost_usd=0.0, finish=None)
@@ -181,14 +189,3 @@ class RedrawnTalk:
         for name, value in self.stage.measured(self.talk, self.origin.at, new_texts, result).items():
             unit.measure(name, value, cluster=self.cluster)
         unit.ledger.put_record(REDRAW, 0, self.redraw.as_json(), unit.number)
-
-
-def _answer(stored: OriginAnswer) -> Answer:
-    return Answer(
-        stored.text,
-        cost_usd=0.0,
-        truth=stored.truth,
-        finish=_FINISH.get(stored.finish_reason or ""),
-        served_model=stored.served_model,
-        thought=stored.thought,
-    )

@@ -35,7 +35,6 @@ from tidepool.engine.studies.secret_game.casting import (
     waits,
 )
 from tidepool.engine.studies.secret_game.detectors.detection import (
-    Reveal,
     as_json,
     find_in_talk,
     first_of,
@@ -84,7 +83,9 @@ class Knowledge:
             if finished.revealed[1 - side] and secret != self.own:
                 self.held.setdefault(secret, secrets[partner])
         if remembers:
-            self.talks.append(_seen_by(agent, finished))
+            own = next(sides_of(meeting, agent))  # an agent that conversed with itself remembers it as its opener
+            talk = [Message("assistant" if speaker == own else "user", text) for speaker, text in finished.talk]
+            self.talks.append(EarlierConversation((meeting.partner, meeting.opener)[own], tuple(talk)))
 
     def before(self, count: int) -> "Knowledge":
         """The knowledge after the agent's first `count` conversations."""
@@ -99,14 +100,6 @@ def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
     for side, name in enumerate((meeting.opener, meeting.partner)):
         if name == agent:
             yield side
-
-
-def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
-    """An agent that conversed with itself remembers the conversation as its opener."""
-    side = next(sides_of(finished.meeting, agent))
-    partner = (finished.meeting.partner, finished.meeting.opener)[side]
-    messages = tuple(Message("assistant" if speaker == side else "user", text) for speaker, text in finished.talk)
-    return EarlierConversation(partner, messages)
 
 
 class Game:
@@ -288,26 +281,12 @@ class Conversation:
     # -- outcome ---------------------------------------------------------------------------------
 
     def _conclude(self, unit: Unit, talk: Talk, served: Sequence[str | None]) -> None:
-        opener, partner = self.cast.roles(self.meeting)
-        secrets = {0: opener.secret, 1: partner.secret}
+        roles = self.cast.roles(self.meeting)
+        secrets = {side: role.secret for side, role in enumerate(roles)}
         hits = find_in_talk(talk, secrets, self.cast.settings.wording_detectors, self.cast.settings.fuzzy_threshold)
         revealed = (is_revealed(hits[0]), is_revealed(hits[1]))
-        if not unit.settled:
-            self._keep(unit, hits, revealed, served)
-        if self.game:
-            is_remembered = any(map(self.cast.remembers, (self.meeting.opener, self.meeting.partner)))
-            finished = FinishedConversation(self.meeting, talk if is_remembered else [], revealed)
-            self.game.end(unit, self.meeting, finished)
-
-    def _keep(
-        self,
-        unit: Unit,
-        hits: Mapping[int, Sequence[Reveal]],
-        revealed: tuple[bool, bool],
-        served: Sequence[str | None],
-    ) -> None:
-        roles = self.cast.roles(self.meeting)
-        for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
+        both_sides = sides(self.meeting.opener, self.meeting.partner, *revealed)
+        for number, side in enumerate(() if unit.settled else both_sides):
             reveal, role = first_of(hits[number]), roles[number]
             score = (
                 None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
@@ -333,6 +312,10 @@ class Conversation:
                 served_model=served[number],
                 details=as_json(hits[number]) if reveal else "[]",
             )
+        if self.game:
+            is_remembered = any(map(self.cast.remembers, (self.meeting.opener, self.meeting.partner)))
+            finished = FinishedConversation(self.meeting, talk if is_remembered else [], revealed)
+            self.game.end(unit, self.meeting, finished)
 
     # -- the judge ---------------------------------------------------------------------------------------
 

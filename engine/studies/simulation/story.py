@@ -13,7 +13,6 @@ from typing import Any
 from tidepool.engine.answer_forms import levels_of, read_rating
 from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.config.endpoints import resolve_model
-from tidepool.engine.config.entities import Entity
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.runtime.unit import Unit, UnitPlan
@@ -121,23 +120,16 @@ class EntityConversation:
         talk: list[SpokenLine] = []
         for turn in range(1, self.stage.turns + 1):
             for place, member in enumerate(self.cast, 1):
-                step = f"t{turn}.{place}"
-                reply = await unit.ask(self._message(member.entity, place, turn, talk))
-                speech = split_reply(
-                    reply.text, member.entity.name, self._others(member.entity), self.stage.settings.thoughts
-                )
+                step, name = f"t{turn}.{place}", member.entity.name
+                others = [other for other in self.names if other != name]
+                prompt = enact(member.entity, others, self.stage.setting, talk)
+                wave = (turn - 1) * len(self.cast) + place
+                reply = await unit.ask(self._call(step, wave, prompt, speaker=name, turn=turn))
+                speech = split_reply(reply.text, name, others, self.stage.settings.thoughts)
                 if speech.text != Span(0, len(reply.text)) and not unit.settled:
                     unit.ledger.put_lines(unit.number, [stored_line(speech, step, 0, turn)])
                 talk.append(_line(speech, reply.text))
         return talk
-
-    def _others(self, entity: Entity) -> list[str]:
-        return [name for name in self.names if name != entity.name]
-
-    def _message(self, entity: Entity, place: int, turn: int, talk: Sequence[SpokenLine]) -> Call:
-        prompt = enact(entity, self._others(entity), self.stage.setting, talk)
-        wave = (turn - 1) * len(self.cast) + place
-        return self._call(f"t{turn}.{place}", wave, prompt, speaker=entity.name, turn=turn)
 
     def _call(self, step: str, wave: int, prompt: ScenePrompt, **more: Any) -> Call:
         """A call to the entities' model, with the changes in `more`."""
@@ -151,12 +143,15 @@ class EntityConversation:
     async def _narrate(self, unit: Unit) -> list[SpokenLine]:
         scenes: list[str] = []
         talk: list[SpokenLine] = []
-        for number in range(1, self.stage.settings.simulation_rounds + 1):
+        settings, entities = self.stage.settings, [member.entity for member in self.cast]
+        most = settings.max_tokens * len(entities) * settings.n_turns
+        for number in range(1, settings.simulation_rounds + 1):
             step = f"r{number}"
-            reply = await unit.ask(self._scene(number, scenes))
+            prompt = narrate(entities, self.stage.setting, settings.n_turns, scenes)
+            reply = await unit.ask(self._call(step, number, prompt, max_tokens=most))
             speeches = read_scene(reply.text, self.names, self.stage.setting.thoughts)
             if not unit.settled:
-                turns = _turns_of(speeches, number, self.stage.settings.n_turns)
+                turns = _turns_of(speeches, number, settings.n_turns)
                 numbered = enumerate(zip(speeches, turns, strict=True))
                 unit.ledger.put_lines(
                     unit.number, [stored_line(speech, step, place, turn) for place, (speech, turn) in numbered]
@@ -164,13 +159,6 @@ class EntityConversation:
             scenes.append(reply.text)
             talk += (_line(speech, reply.text) for speech in speeches)
         return talk
-
-    def _scene(self, number: int, scenes: Sequence[str]) -> Call:
-        settings = self.stage.settings
-        entities = [member.entity for member in self.cast]
-        prompt = narrate(entities, self.stage.setting, settings.n_turns, scenes)
-        most = settings.max_tokens * len(entities) * settings.n_turns
-        return self._call(f"r{number}", number, prompt, max_tokens=most)
 
     # -- judged ------------------------------------------------------------------------------------------
 
