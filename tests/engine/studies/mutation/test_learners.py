@@ -15,7 +15,7 @@ from tidepool.engine.studies.mutation.training import Player, TrainingRecord, tr
 
 def _outcome(rewards: list[float | None], observations: np.ndarray) -> Outcome:
     steps = tuple(
-        Step(number, 0, Query(""), "noop", "", False, "", reward, False, False) for number, reward in enumerate(rewards)
+        Step(number, 0, Query(""), "noop", "", False, reward, False, False) for number, reward in enumerate(rewards)
     )
     return Outcome(steps, observations)
 

@@ -60,7 +60,7 @@ def test_the_policy_of_arrays_prefers_what_the_network_prefers() -> None:
 def _step(
     environment: int, index: int, reward: float | None, terminated: bool = False, truncated: bool = False
 ) -> Step:
-    return Step(environment, index, Query(""), "noop", "", False, "", reward, terminated, truncated)
+    return Step(environment, index, Query(""), "noop", "", False, reward, terminated, truncated)
 
 
 def test_a_lost_step_leaves_its_episode_worth_what_was_expected_there() -> None:
