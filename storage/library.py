@@ -69,9 +69,11 @@ def stamp(connection: sqlite3.Connection) -> Stamp:
     return tuple(tuple(connection.execute(f"{query} {table}").fetchone()) for table in tables)
 
 
-def list_entities(connection: sqlite3.Connection, *, limit: int = -1, offset: int = 0) -> list[StoredEntity]:
-    query = "SELECT * FROM library_entity ORDER BY rowid LIMIT ? OFFSET ?"
-    return [_entity(row) for row in connection.execute(query, (limit, offset)).fetchall()]
+def list_entities(
+    connection: sqlite3.Connection, type_name: str | None = None, *, limit: int = -1, offset: int = 0
+) -> list[StoredEntity]:
+    query = "SELECT * FROM library_entity WHERE ?1 IS NULL OR type = ?1 ORDER BY rowid LIMIT ?2 OFFSET ?3"
+    return [_entity(row) for row in connection.execute(query, (type_name, limit, offset)).fetchall()]
 
 
 def list_agents(connection: sqlite3.Connection) -> list[StoredAgent]:

@@ -24,10 +24,10 @@ from tidepool.engine.config.problems import adding_line, format_error, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
-from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.hypotheses import check_hypotheses
 from tidepool.engine.runtime.plans import merge_plans, priced
+from tidepool.engine.studies.results import study_outcomes
 from tidepool.engine.studies.study import study_from
 
 # -- factors and levels ------------------------------------------------------------------------------------------------

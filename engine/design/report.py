@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.gate import design_text
 from tidepool.engine.inference.effects import NOTHING, SPEAKS_OF
 from tidepool.engine.inference.measures import PERCENT
@@ -40,6 +39,7 @@ from tidepool.engine.results.methods import kind_methods, method_paragraphs
 from tidepool.engine.results.report import facts, methods_or_warning, overview
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import statistics_of
+from tidepool.engine.studies.results import study_outcomes
 from tidepool.storage.file import reading
 from tidepool.storage.studies import cells_of, find_study
 

@@ -7,7 +7,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,7 @@ from tidepool.engine.results.batch_summary import ReportedFigures
 from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.runtime.stop_results import stopping_of
+from tidepool.engine.studies.results import study_outcomes
 from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
@@ -81,16 +81,6 @@ def _missing_batches(connection: sqlite3.Connection, study_id: str, design: Mapp
         "not_ended": states.total() - states[BatchStatus.COMPLETED] - failures,
         "not_in_file": max(0, planned - states.total()) if isinstance(planned, int) else 0,
     }
-
-
-def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    """The outcomes of batches with these configs, with bounds that hold for all; empty if the kind lists none."""
-    outcomes: dict[str, Outcome] = {}
-    for sections in configs:
-        for item in load_kind(kind).results.measures(sections):
-            low, high = outcomes.get(item.name, item).bounds
-            outcomes[item.name] = replace(item, bounds=(min(low, item.bounds[0]), max(high, item.bounds[1])))
-    return list(outcomes.values())
 
 
 Rows = Sequence[tuple[Mapping[str, Any], Cell]]

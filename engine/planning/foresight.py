@@ -17,7 +17,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import PlannedStudy, plan_study, priced_cells
-from tidepool.engine.design.statistics import is_shown, study_outcomes
+from tidepool.engine.design.statistics import is_shown
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.inference.hypotheses import (
     FEWEST_REPLICATES,
@@ -42,6 +42,7 @@ from tidepool.engine.inference.power import (
 from tidepool.engine.planning.assumptions import KNOWN, Assumptions
 from tidepool.engine.planning.pilot import apply_pilot, read_pilot
 from tidepool.engine.runtime.plans import priced
+from tidepool.engine.studies.results import study_outcomes
 from tidepool.engine.studies.study import study_from
 
 OF_ONE = {"agents": "one agent", "entities": "one entity"}

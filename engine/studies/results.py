@@ -6,6 +6,7 @@ overrides what differs."""
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -29,6 +30,7 @@ from tidepool.engine.inference.grouped import numpy, places_in
 from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import BatchValues, Outcome, Sections, Talk, number
 from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.kinds import load_kind
 from tidepool.engine.reports.blocks import (
     Block,
     Cell,
@@ -130,6 +132,16 @@ class Results:
     def tables(self, request: ExportRequest) -> Sequence[ExportTable]:
         """Tables that replace the kind's own CSV in the export of a whole study."""
         return ()
+
+
+def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+    """The outcomes of batches with these configs, with bounds that hold for all; empty if the kind lists none."""
+    outcomes: dict[str, Outcome] = {}
+    for sections in configs:
+        for item in load_kind(kind).results.measures(sections):
+            low, high = outcomes.get(item.name, item).bounds
+            outcomes[item.name] = replace(item, bounds=(min(low, item.bounds[0]), max(high, item.bounds[1])))
+    return list(outcomes.values())
 
 
 # -- values of units -----------------------------------------------------------------------------------------------------

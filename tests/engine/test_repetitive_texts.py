@@ -12,8 +12,9 @@ import pytest
 
 from tidepool.engine import answer_forms
 from tidepool.engine import answer_forms as ratings
-from tidepool.engine.exports import html, markdown
+from tidepool.engine.exports import markdown
 from tidepool.engine.providers import endpoint, errors, rate_headers, replies
+from tidepool.engine.reports import html
 from tidepool.engine.studies.evolution import genome, rewrites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import Guard

@@ -13,12 +13,13 @@ from tests.engine.design.made_studies import design_of, made_study
 from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.design.report import study_blocks
-from tidepool.engine.design.statistics import design_statistics, study_outcomes, study_statistics
+from tidepool.engine.design.statistics import design_statistics, study_statistics
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.effects import FEWEST_REPLICATES, CellBatch, tables_of
 from tidepool.engine.inference.hypotheses import Cell, check_hypotheses
 from tidepool.engine.inference.measures import BatchValues, Outcome, Talk
 from tidepool.engine.reports.blocks import Block, Figure, Table, Words, as_json, from_json
+from tidepool.engine.studies.results import study_outcomes
 from tidepool.storage.file import reading, writing
 
 FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}

@@ -75,7 +75,7 @@ UNMEASURED = "The accuracy of this set of detectors was not measured."
 
 @pytest.mark.parametrize(
     ("detection", "threshold", "accuracy"),
-    [(ALL_FOUR, 90, "these detectors found "), (["exact"], 90, UNMEASURED), (ALL_FOUR, 80, UNMEASURED)],
+    [(ALL_FOUR, 90, "These detectors found "), (["exact"], 90, UNMEASURED), (ALL_FOUR, 80, UNMEASURED)],
 )
 async def test_denials_are_told_always_and_accuracies_of_the_default_detectors(
     detection: list[str], threshold: float, accuracy: str, database: Path

@@ -50,7 +50,12 @@ STUDIES: dict[str, Any] = {
 JUDGED, RANDOM = "The question was: “In favour?”", "random search with the same number of requests"
 PAIRED = "Student's 95 % intervals and two-sided tests"
 SAID = {
-    "secret_game": ("5 agents (Guarded, ", "round robin", "24 conversations in total", "exact (the word itself, also"),
+    "secret_game": (
+        "5 agents (Guarded, ",
+        "round robin",
+        "24 conversations in total",
+        "exact (the word itself, in any case",
+    ),
     "simulation": ("4 described entities", "“A plan for a new water mill”", "6 of 6 possible", JUDGED),
     "evolution": ("by a genetic algorithm", "answered problems of the set", RANDOM, "computed problem by problem"),
     "mutation": ("a contextual bandit, trained over 64 answered steps", "held out, drawn by the seed", PAIRED),

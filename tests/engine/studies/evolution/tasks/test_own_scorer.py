@@ -236,7 +236,7 @@ async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
     assert anew["scorer"] == "not-trusted:score.py:mark"
     assert not proof.exists()
     assert (await resume_batch(batch, database, trust=True))["status"] == "completed"
-    assert proof.exists() and [one.id for one in trust_record().batches()] == [batch]
+    assert proof.exists() and [one[0] for one in trust_record().batches()] == [batch]
 
 
 def test_reading_results_never_runs_it(tmp_path: Path) -> None:
