@@ -74,6 +74,15 @@ def seller_folder(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """For what the tests of a file share: while it is made, the seller's folder is in it."""
+    folder = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
+        yield folder
+
+
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     return tmp_path / "study.db"

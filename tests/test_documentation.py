@@ -20,12 +20,16 @@ import pytest
 
 from tests.support import warm
 from tests.support.command import Tidepool
+from tests.support.config_reference import reference
 from tests.tui.studies import game, played_now
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS, PRESET_TABLE
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
+from tidepool.engine.runtime.batch_lifecycle import SEARCHES
+from tidepool.engine.runtime.provider_batch import SMALL_REMAINDER, SMALL_SHARE
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.command.main import COMMANDS, main, whole_parser
 
@@ -272,3 +276,43 @@ def test_the_contract_names_every_state_and_every_key_of_the_summary(tmp_path: P
     summary = summarise(path, "last")
     keys = {*summary, *summary["units"], *summary["calls"], *summary["waves"][0], *summary["performance"]}
     assert [key for key in sorted(keys - {"paused"}) if f"`{key}`" not in CONTRACT] == []
+
+
+# -- references ---------------------------------------------------------------------------------------
+
+
+def test_the_reference_of_config_keys_is_that_of_the_code_and_explains_each() -> None:
+    page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
+    assert page == reference(), "make it anew: python -m tests.support.config_reference > docs/config.md"
+    assert [line for line in page.splitlines() if line.startswith("| `") and line.endswith("|  |")] == []
+
+
+# -- docs/providers.md --------------------------------------------------------------------------------
+
+
+PROVIDERS = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_presets_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+:[\w.-]+)` \| (.*?) ?\|$", PROVIDERS, flags=re.M)
+    assert rows == [(name, preset.model, preset.note) for name, preset in PRESET_TABLE.items()]
+
+
+def test_every_variable_that_holds_a_key_is_named() -> None:
+    assert all(variable in PROVIDERS for known in KNOWN_ENDPOINTS.values() for variable in known.keys)
+
+
+def test_the_table_of_known_endpoints_is_that_of_the_code() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (openai|anthropic|ollama) \| (\S+) \| (\S+) \| ?(.*?) ?\|$", PROVIDERS, flags=re.M
+    )
+    assert rows == [
+        (name, known.like, known.address or "yours", "".join(f"`{key}`" for key in known.keys) or "none", known.note)
+        for name, known in PRESET_ENDPOINTS.items()
+    ]
+
+
+def test_the_figures_are_those_of_the_code() -> None:
+    words = " ".join(PROVIDERS.split())
+    assert SEARCHES == 4 and "searches four times" in words
+    assert (SMALL_REMAINDER, SMALL_SHARE) == (10, 0.02) and "ten such requests (or 2 %" in words

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 PRODUCT = ("engine", "storage", "tui")
 KINDS = ("secret_game", "simulation", "evolution", "mutation")
 NOT_REPRODUCIBLE = {"time", "datetime", "uuid", "secrets"}
+WRITES = re.compile(r"\b(INSERT (OR \w+ )?INTO|REPLACE INTO|UPDATE [\w\".{}]+ SET|DELETE FROM)\b")
 READS_STORED_TIMES = "simulation/exports.py"
 
 
@@ -66,6 +67,12 @@ def test_statements_on_the_tables_live_in_storage_alone() -> None:
         if re.search(r"\.execute(?:many|script)?\((?!\"PRAGMA)", path.read_text(encoding="utf-8"))
     }
     assert elsewhere == set()
+
+
+def test_no_statement_that_writes_is_written_by_hand() -> None:
+    """They are built from the SQLModel classes."""
+    files = [path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")]
+    assert [str(path) for path in files if WRITES.search(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -67,20 +67,7 @@ class Ollama(Provider):
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        missing = self._missing(body)
-        outcome = missing or self._spoken(body)
-        if outcome.bought and body.get("stream", True):
-            return self._as_stream(await self._served(request, outcome), outcome)
-        return await self._served(request, outcome)
-
-    def _as_stream(self, served: web.Response, outcome: Outcome) -> web.Response:
-        """Two lines: the words, then the figures."""
-        if served.status != 200:
-            return served
-        last = {**outcome.body, "message": {"role": "assistant", "content": ""}}
-        first = {key: outcome.body[key] for key in ("model", "created_at", "message")} | {"done": False}
-        lines = json.dumps(first) + "\n" + json.dumps(last) + "\n"
-        return web.Response(text=lines, content_type="application/x-ndjson")
+        return await self._served(request, self._missing(body) or self._spoken(body))
 
     def _missing(self, body: dict[str, Any]) -> Outcome | None:
         if full_name(body.get("model", "")) in self.known_models:

@@ -2,15 +2,13 @@
 
 import asyncio
 import shutil
-import sqlite3
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from tests.engine.studies.simulation.panels import panel, rows
-from tests.support.state import end_state, query
+from tests.support.state import change, end_state, query
 from tidepool import resume_batch, run_batch
 from tidepool.engine.errors import FileError
 from tidepool.engine.publishing.reuse import import_file
@@ -23,26 +21,16 @@ JUDGE = {"question": "Does the speaker agree, 1 to 5?"}
 TALKS = {"num_simulations": 6, "n_turns": 2, "thoughts": True, "judge": JUDGE}
 
 
-def changed(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-
-
 def fingerprint(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(module_folder: Path) -> Path:
     """A study file of two batches, so that ids must be shifted."""
-    folder = tmp_path_factory.mktemp("original")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
-        asyncio.run(run_batch(panel(num_simulations=1), folder / "s.db"))
-        asyncio.run(run_batch(panel(**TALKS, seed=5), folder / "s.db"))
-    return folder / "s.db"
+    asyncio.run(run_batch(panel(num_simulations=1), module_folder / "s.db"))
+    asyncio.run(run_batch(panel(**TALKS, seed=5), module_folder / "s.db"))
+    return module_folder / "s.db"
 
 
 @pytest.fixture
@@ -70,7 +58,7 @@ async def test_a_batch_that_stopped_is_resumed_where_it_was_moved_to(database: P
     await run_batch(panel(**TALKS), whole)
     stopped = await run_batch(panel(**TALKS, simulated={"fatal_rate": 0.2}), broken)
     assert stopped["status"] == "partial"
-    changed(broken, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
+    change(broken, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
     imported = import_file(database, broken).batches[0]
     assert summarise(database, imported)["status"] == "interrupted"
     summary = await resume_batch(imported, database, overrides=["providers.simulated.fatal_rate=0"])
@@ -133,7 +121,7 @@ STRANGE = {
 def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Path, other: Path, change: str) -> None:
     prepare(database)
     before = fingerprint(database)
-    changed(other, change)
+    change(other, change)
     with pytest.raises(FileError):
         import_file(database, other)
     assert fingerprint(database) == before

@@ -1,6 +1,5 @@
 """kill -9 at any moment: nothing committed is lost, nothing is bought twice but what was in flight."""
 
-import os
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,16 +15,8 @@ MOMENTS = 2
 
 
 @pytest.fixture(scope="module", params=["live", "auto"])
-def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Rows]]:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    before = os.environ.get("TIDEPOOL_SELLER")
-    os.environ["TIDEPOOL_SELLER"] = str(folder / "seller")
-    try:
-        return request.param, undisturbed(folder, request.param)
-    finally:
-        os.environ.pop("TIDEPOOL_SELLER")
-        if before is not None:
-            os.environ["TIDEPOOL_SELLER"] = before
+def study(request: pytest.FixtureRequest, module_folder: Path) -> tuple[str, dict[str, Rows]]:
+    return request.param, undisturbed(module_folder, request.param)
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))

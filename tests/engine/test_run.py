@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import json
 from pathlib import Path
 
 import pytest
@@ -18,29 +17,12 @@ from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.errors import BatchLocked
 
 CONTRACT_KEYS = {
-    "batch_id": str,
-    "name": str,
-    "kind": str,
-    "status": str,
-    "reason": type(None),
-    "seed": int,
-    "simulated": bool,
-    "units": {"total", "completed", "failed"},
-    "calls": {"total", "bought", "cached", "replayed", "retried", "failed"},
-    "waves": list,
-    "tokens": {"input", "output"},
-    "cost_usd": float,
-    "seconds": float,
-    "performance": {
-        "calls_per_second",
-        "cache_hit_rate",
-        "mean_latency",
-        "peak_concurrency",
-        "calls_in_flight_mean",
-        "speedup_over_sequential",
-    },
-    "statistics": dict,
+    "units": "total completed failed",
+    "calls": "total bought cached replayed retried failed",
+    "tokens": "input output",
+    "performance": "calls_per_second cache_hit_rate mean_latency peak_concurrency calls_in_flight_mean speedup_over_sequential",
 }
+WAVE_KEYS = {"index", "calls", "failed", "seconds", "seconds_per_message", "transport"}
 
 
 async def test_a_study_built_in_code_runs_as_the_contract_says(database: Path) -> None:
@@ -61,18 +43,8 @@ async def test_a_study_built_in_code_runs_as_the_contract_says(database: Path) -
         kind: sum(isinstance(event, kind) for event in events) for kind in (CallAnswered, UnitEnded, UnitsExpected)
     }
     assert counts == {CallAnswered: 60, UnitEnded: 20, UnitsExpected: 1}
-
-
-async def test_the_summary_has_the_contract_s_keys_and_is_json(database: Path) -> None:
-    summary = await run_batch(game(10, 3), database)
-    for key, kind in CONTRACT_KEYS.items():
-        if isinstance(kind, set):
-            assert kind <= set(summary[key]), key
-        else:
-            assert isinstance(summary[key], kind), key
-    wave_keys = {"index", "calls", "failed", "seconds", "seconds_per_message", "transport"}
-    assert all(wave_keys <= set(wave) for wave in summary["waves"])
-    assert json.loads(json.dumps(summary)) == summary
+    assert all(set(keys.split()) <= set(summary[name]) for name, keys in CONTRACT_KEYS.items())
+    assert all(set(wave) >= WAVE_KEYS for wave in summary["waves"])
 
 
 # -- inside a caller's own loop --------------------------------------------------------------------------

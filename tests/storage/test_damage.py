@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -41,12 +40,10 @@ DAMAGES = {
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("original")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
-        asyncio.run(run_batch(panel(num_simulations=1, judge={"question": "Does the speaker agree?"}), folder / "s.db"))
-    yield folder / "s.db"
+def original(module_folder: Path) -> Path:
+    study = panel(num_simulations=1, judge={"question": "Does the speaker agree?"})
+    asyncio.run(run_batch(study, module_folder / "s.db"))
+    return module_folder / "s.db"
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.support.state import change
 from tidepool.storage import library
 from tidepool.storage.errors import FileError, NotFound
 from tidepool.storage.file import prepare, reading
@@ -114,9 +113,7 @@ def test_an_edit_stands_where_the_old_one_stood_and_changes_the_stamp(file: Path
 
 
 def test_what_is_damaged_is_listed_and_can_be_removed_but_not_used(file: Path) -> None:
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("UPDATE library_entity SET attributes = '[1' WHERE id = 'ada-1'")
-        connection.commit()
+    change(file, "UPDATE library_entity SET attributes = '[1' WHERE id = 'ada-1'")
     with reading(file) as connection:
         assert [entity.damaged for entity in library.list_entities(connection)] == [True, False, False]
         with pytest.raises(FileError, match="damaged"):

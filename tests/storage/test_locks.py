@@ -17,7 +17,7 @@ from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage import batches
 from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, status_now
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
-from tidepool.storage.file import is_held, lock_path, prepare, reading
+from tidepool.storage.file import connect, is_held, lock_path, prepare, reading, writing
 from tidepool.storage.studies import steer_any
 from tidepool.tui.command.main import main
 
@@ -205,3 +205,37 @@ def test_a_file_that_goes_by_two_names_has_one_lock(database: Path, batch_id: st
     link.symlink_to(link)
     with pytest.raises(FileError, match=r"link\.db"):
         prepare(link)
+
+
+# -- locks of connections -----------------------------------------------------------------------------
+
+
+TAKE_AWAY = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=0.1, isolation_level=None)
+try:
+    print(connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0])
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def test_opening_the_file_again_does_not_let_another_process_take_the_wal_away(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    prepare(path)
+    writer = connect(path)
+    writer.execute("PRAGMA journal_mode = WAL")
+    watcher = connect(path)
+    watcher.execute("SELECT count(*) FROM batch").fetchone()
+    prepare(path)
+    with reading(path):
+        pass
+    with writing(path):
+        pass
+    said = subprocess.run(
+        [sys.executable, "-c", TAKE_AWAY, str(path)], capture_output=True, text=True, check=True, timeout=30
+    ).stdout.strip()
+    assert said in ("database is locked", "wal")
+    assert watcher.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    writer.close()
+    watcher.close()

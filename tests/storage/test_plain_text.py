@@ -3,15 +3,18 @@
 import csv
 import io
 import json
-from html.parser import HTMLParser
+from typing import Any
 from unicodedata import bidirectional, category
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.foreign_texts import EVERYDAY, LONG, NASTY, RESHAPED
+from tests.support.html_page import Page
 from tidepool.engine.reports.html import element, page
 from tidepool.storage.text import MARK, in_document, json_text, one_line, plain, shortened
-from tidepool.storage.transfer.formats import write_rows
+from tidepool.storage.transfer.formats import harmless, write_rows
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS_OF_DIRECTION = "\u061c\u200e\u200f"
@@ -46,31 +49,9 @@ def on_a_terminal(text: str) -> str | None:
     return None
 
 
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[str] = []
-        self.texts: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-    def handle_comment(self, data: str) -> None:
-        self.tags.append("comment")
-
-    def unknown_decl(self, data: str) -> None:
-        self.tags.append("declaration")
-
-
 def on_a_page(text: str) -> str | None:
-    read, bare = _Tags(), _Tags()
-    read.feed(page(text, element("p", text, class_=text)))
-    bare.feed(page("x", element("p", "x", class_="x")))
+    read = Page(page(text, element("p", text, class_=text)))
+    bare = Page(page("x", element("p", "x", class_="x")))
     if read.tags != bare.tags or [name for name, _ in read.attributes] != [name for name, _ in bare.attributes]:
         return f"{read.tags} {read.attributes}"
     shown = in_document(text)
@@ -143,3 +124,48 @@ def test_accents_without_end_are_few() -> None:
 def test_what_is_plain_is_not_looked_at_again() -> None:
     shown = plain("a\x1bb")
     assert plain(shown) is shown == f"a{MARK}b"
+
+
+# -- cells that a spreadsheet would run ---------------------------------------------------------------
+
+
+FORMULA_SIGNS = tuple("=+-@\t\r\n|%＝＋－＠")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "=1+1",
+        '=HYPERLINK("http://x.example","y")',
+        "+1",
+        "-1+2",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "  =1",
+        "＝1+1",
+        "|cmd",
+        '"=1',
+        "'=1",
+        "\u200b=1",
+    ],
+)
+def test_what_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> None:
+    assert harmless(cell) == "'" + in_document(cell)
+
+
+@pytest.mark.parametrize("cell", ["", "plain", "1+1", "a=b", None, 0, -1, -2.5, "Ada: hello", "'quoted"])
+def test_everything_else_stays(cell: Any) -> None:
+    assert harmless(cell) == cell
+
+
+@given(st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=2, max_size=2)))
+def test_any_text_comes_back_from_the_file_but_for_the_apostrophe(rows: list[list[str]]) -> None:
+    stream = io.StringIO(newline="")
+    write_rows(stream, ["a", "b"], rows)
+    stream.seek(0)
+    read = list(csv.reader(stream))
+    assert read[0] == ["a", "b"]
+    assert read[1:] == [[harmless(cell) for cell in row] for row in rows]
+    assert not any(cell.lstrip().startswith(FORMULA_SIGNS) for row in read[1:] for cell in row)

@@ -1,8 +1,6 @@
 """What a loss of power may take: the answers since the last heartbeat, and nothing that was safe before."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,8 +66,7 @@ class Disk:
                 shutil.copy(f"{path}{suffix}", self.folder / f"study.db{suffix}")
 
     def calls(self) -> int:
-        with closing(sqlite3.connect(self.folder / "study.db")) as connection:
-            return int(connection.execute("SELECT count(*) FROM call").fetchone()[0])
+        return int(query(self.folder / "study.db", "SELECT count(*) FROM call")[0][0])
 
 
 async def test_after_a_beat_the_disk_holds_every_answer_that_came_before_and_the_study_goes_on_from_there(

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
+from tidepool.engine.call import Call
 from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.recording import CallJournal
+from tidepool.engine.runtime.recording import CallJournal, LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 
@@ -22,3 +23,7 @@ class NoBooks(CallJournal):
 
     def retried(self, pending: PendingCall, error: ProviderError) -> None:
         self._on_retry(str(error))
+
+
+def live_call(account: Account, call: Call, seed: int = 1, books: NoBooks | None = None) -> LiveCall:
+    return LiveCall(account, PendingCall(seed, call, b"", seed, 0.0), books or NoBooks())

@@ -6,9 +6,11 @@ forked from a process that has loaded them (`tests.support.warm`). What is watch
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,17 @@ class Tidepool:
     def _environment(more: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         return {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "100", **more}
+
+
+def until(condition: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
+    """Waits for the thing, not for a time."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            if condition():
+                return
+        except (sqlite3.OperationalError, IndexError):
+            pass
+        assert process is None or process.poll() is None, "it ended before that"
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.01)

@@ -13,6 +13,12 @@ CAST = {
     "Dion": ("simulated:talkative", "violet"),
 }
 
+TWO_AGENTS = "".join(
+    f'\n[[agents]]\nname = "{name}"\nmodel = "{model}"\nsecret = "{secret}"\n'
+    for name, (model, secret) in list(CAST.items())[:2]
+)
+"""as TOML"""
+
 
 def game(
     conversations: int = 10,

@@ -4,15 +4,18 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from textual.pilot import Pilot
+from textual import _callback
+from textual.app import ScreenStackError
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tests.support.pilots import quick_pilot
 from tests.support.state import query
 from tests.tui.studies import played
 from tidepool.storage.file import prepare
@@ -22,6 +25,48 @@ from tidepool.tui.app.compose.examination import Examiner
 from tidepool.tui.app.screens import compose
 from tidepool.tui.app.widgets.rows import Rows
 from tidepool.tui.app.worker import Job, answer
+
+
+@contextmanager
+def quick_pilot() -> Iterator[None]:
+    """By itself it sends a message to every widget and counts the answers: more work than most keys. Those who have no
+    message, and wait for one, need not be asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pilot, "_wait_for_screen", _wait_for_screen)
+        patch.setattr(_callback, "_count_parameters", lru_cache(maxsize=64)(_callback._count_parameters))
+        yield
+
+
+def _rests(pump: MessagePump) -> bool:
+    queue = pump._message_queue
+    return queue.empty() and pump._pending_message is None and bool(queue.ready_event._waiters)  # type: ignore[attr-defined]
+
+
+async def _wait_for_screen(pilot: "Pilot[object]", timeout: float = 30.0) -> bool:
+    try:
+        screen = pilot.app.screen
+    except ScreenStackError:
+        return False
+    asked, done = 0, asyncio.Event()
+
+    def answered() -> None:
+        nonlocal asked
+        asked -= 1
+        if not asked:
+            done.set()
+
+    for pump in (pilot.app, screen, *(one for one in screen.walk_children() if not _rests(one))):
+        asked += pump.call_later(answered)
+    if not asked:
+        return True
+    waits = [asyncio.create_task(event.wait()) for event in (done, pilot.app._exception_event)]
+    finished, pending = await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    if not finished:
+        raise WaitForScreenTimeout("Timed out while waiting for widgets to process pending messages.")
+    return not asked
+
 
 WAIT_SECONDS = float(os.environ.get("TIDEPOOL_PATIENCE", 40))
 

@@ -1,11 +1,18 @@
 """Small studies for tests of the app: made in the test's own folder, offline."""
 
 import asyncio
+import io
+from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
+from tests.support.studies import TWO_AGENTS
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.toml_files import parse_toml
+from tidepool.engine.reports.blocks import Block
 from tidepool.engine.run import run_batch
+from tidepool.tui.drawing.blocks import print_blocks
 
 GAME = """
 [batch]
@@ -25,16 +32,6 @@ fatal_rate = {fatal}
 num_interactions = {talks}
 messages_per_interaction = 3
 detection = ["exact"]
-
-[[agents]]
-name = "Ada"
-model = "simulated:guarded"
-secret = "marigold"
-
-[[agents]]
-name = "Bob"
-model = "simulated:trusting"
-secret = "lantern"
 """
 
 
@@ -47,7 +44,8 @@ def game(
     latency: float = 0.0,
     fatal: float = 0.0,
 ) -> str:
-    return GAME.format(name=name, talks=talks, seed=seed, service=service, latency=latency, fatal=fatal)
+    head = GAME.format(name=name, talks=talks, seed=seed, service=service, latency=latency, fatal=fatal)
+    return head + TWO_AGENTS
 
 
 EVOLUTION = """
@@ -86,3 +84,10 @@ async def played(path: Path, text: str) -> str:
 
 def played_now(path: Path, text: str) -> str:
     return asyncio.run(played(path, text))
+
+
+def printed(blocks: Sequence[Block], width: int = 80) -> str:
+    """A report as the terminal shows it."""
+    out = io.StringIO()
+    print_blocks(Console(file=out, width=width, no_color=True, markup=False, highlight=False), blocks)
+    return out.getvalue()

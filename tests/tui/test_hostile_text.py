@@ -58,12 +58,9 @@ def poison(path: Path, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("original")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
-        played_now(folder / "study.db", game(talks=3))
-    return folder / "study.db"
+def original(module_folder: Path) -> Path:
+    played_now(module_folder / "study.db", game(talks=3))
+    return module_folder / "study.db"
 
 
 @pytest.mark.parametrize("name", LONG)

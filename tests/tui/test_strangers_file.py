@@ -15,13 +15,10 @@ EVIL = "\x1b[2J\x1b]0;owned\x07[/red][link=x]evil"
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("original")
+def original(module_folder: Path) -> Path:
     study = panel(num_simulations=2, judge={"question": "Does the speaker agree, 1 to 5?"})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
-        asyncio.run(run_batch(study, folder / "s.db"))
-    return folder / "s.db"
+    asyncio.run(run_batch(study, module_folder / "s.db"))
+    return module_folder / "s.db"
 
 
 @pytest.fixture

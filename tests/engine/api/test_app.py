@@ -2,7 +2,6 @@ import asyncio
 import csv
 import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.engine.api.conftest import OPEN, Launcher
+from tests.support.command import until
 from tests.support.state import query
 from tidepool import resume_batch
 from tidepool.engine.api.app import create_app
@@ -41,13 +41,6 @@ def played(database: Path, batch_id: str) -> None:
     asyncio.run(resume_batch(batch_id, database))
 
 
-def waited(condition: Any) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_a_new_batch_waits_then_runs_in_the_background(
     client: TestClient, library: list[str], launcher: Launcher, database: Path
 ) -> None:
@@ -56,7 +49,7 @@ def test_a_new_batch_waits_then_runs_in_the_background(
     answer = response.json()
     assert answer["status"] == "success" and set(answer["data"]) == {"id", "message"}
     batch_id = answer["data"]["id"]
-    waited(lambda: launcher.started)
+    until(lambda: launcher.started)
     assert [started.batch_id for started in launcher.started] == [batch_id]
     batch = client.get(f"{PATH}/{batch_id}").json()["data"]
     assert batch["status"] == "pending" and batch["simulations"] == []
@@ -103,7 +96,7 @@ def test_simulations_are_listed_where_asked_and_exports_are_downloads(
 
 def test_a_deleted_batch_is_gone(client: TestClient, library: list[str], launcher: Launcher, database: Path) -> None:
     batch_id = created(client, library)
-    waited(lambda: launcher.started)
+    until(lambda: launcher.started)
     played(database, batch_id)
     launcher.started[0].ended = True
     response = client.delete(f"{PATH}/{batch_id}")
@@ -118,7 +111,7 @@ def test_a_running_batch_is_not_deleted_and_can_be_stopped(
     client: TestClient, library: list[str], launcher: Launcher, database: Path
 ) -> None:
     batch_id = created(client, library)
-    waited(lambda: launcher.started)
+    until(lambda: launcher.started)
     assert client.delete(f"{PATH}/{batch_id}").status_code == 409
     assert client.post(f"{PATH}/{batch_id}/stop").status_code == 409
     launcher.started[0].ended = True
@@ -131,17 +124,17 @@ def test_a_running_batch_is_not_deleted_and_can_be_stopped(
     assert query(database, "SELECT command FROM control") == [("stop",)]
     assert client.get(f"{PATH}/{batch_id}").json()["data"]["status"] == "interrupted"
     assert client.post(f"{PATH}/{batch_id}/resume").status_code == 202
-    waited(lambda: len(launcher.started) == 2)
+    until(lambda: len(launcher.started) == 2)
 
 
 def test_a_batch_whose_process_dies_at_once_has_failed_with_its_words(
     client: TestClient, library: list[str], launcher: Launcher
 ) -> None:
     batch_id = created(client, library)
-    waited(lambda: launcher.started)
+    until(lambda: launcher.started)
     launcher.started[0].died_of = "OPENAI_API_KEY is missing."
     launcher.started[0].ended = True
-    waited(lambda: client.get(f"{PATH}/{batch_id}").json()["data"]["status"] == "failed")
+    until(lambda: client.get(f"{PATH}/{batch_id}").json()["data"]["status"] == "failed")
     assert client.get(f"{PATH}/{batch_id}").json()["data"]["reason"] == "OPENAI_API_KEY is missing."
 
 
@@ -150,10 +143,10 @@ def test_only_so_many_run_at_once_and_a_new_api_resumes_what_waited(
 ) -> None:
     with TestClient(create_app(database, launcher, auth=OPEN, at_once=2), base_url="http://localhost") as client:
         ids = [created(client, library) for _ in range(5)]
-        waited(lambda: len(launcher.started) == 2)
+        until(lambda: len(launcher.started) == 2)
         played(database, ids[0])
         launcher.started[0].ended = True
-        waited(lambda: len(launcher.started) == 3)
+        until(lambda: len(launcher.started) == 3)
     played(database, ids[1])
     later = Launcher()
     with TestClient(create_app(database, later, auth=OPEN, at_once=9), base_url="http://localhost") as client:

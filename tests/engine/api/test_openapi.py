@@ -50,23 +50,16 @@ BOUNDED = settings(
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("openapi")
-
-
-@pytest.fixture(scope="module")
-def batch_id(folder: Path) -> str:
+def batch_id(module_folder: Path) -> str:
     """A batch that was completed, in a file with a library."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
-        prepare(folder / "s.db")
-        library.add(folder / "s.db", [stored_entity(entity) for entity in PEOPLE])
-        return str(asyncio.run(run_batch(panel(num_simulations=2), folder / "s.db"))["batch_id"])
+    prepare(module_folder / "s.db")
+    library.add(module_folder / "s.db", [stored_entity(entity) for entity in PEOPLE])
+    return str(asyncio.run(run_batch(panel(num_simulations=2), module_folder / "s.db"))["batch_id"])
 
 
 @pytest.fixture(scope="module")
-def app(folder: Path, batch_id: str) -> FastAPI:
-    return create_app(folder / "s.db", Launcher(), auth=OPEN)
+def app(module_folder: Path, batch_id: str) -> FastAPI:
+    return create_app(module_folder / "s.db", Launcher(), auth=OPEN)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,7 @@
 """Long lists come in pages; a row that somebody changed is told as damage."""
 
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from tests.engine.api.conftest import OPEN, Launcher
 from tests.engine.api.test_app import PATH, created, played
+from tests.support.state import change, query
 from tidepool.engine.api.app import create_app
 
 
@@ -49,8 +48,7 @@ def test_a_page_of_simulations_stays_the_same_page_while_the_batch_grows(
     assert early.json()["data"]["simulations"] == [] and early.headers["x-total-count"] == "5"
     assert "offset=2" in early.headers["link"], "there will be more"
     played(database, batch_id)
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("DELETE FROM unit WHERE sequence_number = 2")  # it has not come yet
+    change(database, "DELETE FROM unit WHERE sequence_number = 2")  # it has not come yet
     numbers = []
     address = f"{PATH}/{batch_id}?limit=2"
     while address:
@@ -93,12 +91,11 @@ def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("change", ODD, ids=range(len(ODD)))
-def test_an_odd_row_is_read_or_told_and_breaks_nothing(change: str, two_batches: Path, database: Path) -> None:
+@pytest.mark.parametrize("harm", ODD, ids=range(len(ODD)))
+def test_an_odd_row_is_read_or_told_and_breaks_nothing(harm: str, two_batches: Path, database: Path) -> None:
     database.write_bytes(two_batches.read_bytes())
-    with closing(sqlite3.connect(database)) as connection, connection:
-        sound, odd = (row[0] for row in connection.execute("SELECT id FROM batch ORDER BY number").fetchall())
-        connection.execute(change.replace("{odd}", f"id = '{odd}'"))
+    (sound,), (odd,) = query(database, "SELECT id FROM batch ORDER BY number")
+    change(database, harm.replace("{odd}", f"id = '{odd}'"))
     app = create_app(database, Launcher(), auth=OPEN)
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         reads = (PATH, f"{PATH}?include_simulations=true", f"{PATH}/{odd}", f"{PATH}/{odd}/export", "/api/entities")

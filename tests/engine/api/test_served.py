@@ -9,16 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.engine.api.test_app import waited
-from tests.support.command import ROOT, Tidepool
+from tests.engine.api.test_app import PATH, body
+from tests.support.command import ROOT, Tidepool, until
 from tests.support.state import query
 
-PATH = "/api/batch-simulations"
 TOKEN = "of this test"
 SLOW = {"name": "live", "requests_per_minute": 120}
 
@@ -41,10 +39,6 @@ def served(tidepool: Tidepool, ended_by: signal.Signals = signal.SIGKILL) -> Ite
             assert "Traceback" not in process.stderr.read()
 
 
-def body(**more: Any) -> dict[str, Any]:
-    return {"name": "x", "context": "A mill", "entity_ids": ["*"], "interaction_size": 2, "num_simulations": 3, **more}
-
-
 def status(client: httpx.Client, batch_id: str) -> str:
     answer = client.get(f"{PATH}/{batch_id}", params={"include_simulations": False})
     return str(answer.json()["data"]["status"])
@@ -54,17 +48,17 @@ def status(client: httpx.Client, batch_id: str) -> str:
 def test_a_batch_outlives_the_api_that_started_it(tidepool: Tidepool, database: Path) -> None:
     tidepool("entities", "generate", "-n", "4")
     with served(tidepool) as client:
-        batch_id = client.post(PATH, json=body(num_simulations=50, service=SLOW)).json()["data"]["id"]
-        other_id = client.post(PATH, json=body(model="ollama:nothing")).json()["data"]["id"]
-        waited(lambda: query(database, "SELECT count(*) FROM call")[0][0] > 1)
-        waited(lambda: status(client, other_id) == "failed")
+        batch_id = client.post(PATH, json=body(["*"], num_simulations=50, service=SLOW)).json()["data"]["id"]
+        other_id = client.post(PATH, json=body(["*"], model="ollama:nothing")).json()["data"]["id"]
+        until(lambda: query(database, "SELECT count(*) FROM call")[0][0] > 1)
+        until(lambda: status(client, other_id) == "failed")
     answered = query(database, "SELECT count(*) FROM call")[0][0]
     with served(tidepool) as client:
         assert status(client, batch_id) == "in_progress"
-        waited(lambda: query(database, "SELECT count(*) FROM call")[0][0] > answered)
+        until(lambda: query(database, "SELECT count(*) FROM call")[0][0] > answered)
         assert client.delete(f"{PATH}/{batch_id}").status_code == 409
         assert client.post(f"{PATH}/{batch_id}/stop").status_code == 202
-        waited(lambda: status(client, batch_id) == "interrupted")
+        until(lambda: status(client, batch_id) == "interrupted")
         assert client.delete(f"{PATH}/{batch_id}").status_code == 200
         assert client.get(f"{PATH}/{other_id}").json()["data"]["reason"], "it could not start, and says why"
         assert client.delete(f"{PATH}/{other_id}").status_code == 200

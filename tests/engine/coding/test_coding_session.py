@@ -2,8 +2,6 @@
 
 import csv
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from tests.engine.coding.coded import code_all, played_game, played_simulation
 from tests.storage.test_plain_text import steers
 from tests.support.all_kinds import file_of_all_kinds
 from tests.support.poison import POISON
+from tests.support.state import change, query
 from tidepool.engine.coding.sample import CodeBook
 from tidepool.engine.coding.session import CodingSession, coder_name, key_of, read_codes, write_sample
 from tidepool.engine.errors import FileError, UsageError
@@ -30,11 +29,6 @@ def path(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(played, tmp_path / "study.db"))
 
 
-def rows(path: Path, query: str) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute(query).fetchall()
-
-
 def test_each_code_is_in_the_file_at_once_and_another_session_goes_on(path: Path) -> None:
     session = CodingSession(path, "last", "ann", size=20)
     order = []
@@ -43,7 +37,7 @@ def test_each_code_is_in_the_file_at_once_and_another_session_goes_on(path: Path
         assert subject is not None
         order.append(subject.place)
         session.code(subject, code)
-        assert rows(path, "SELECT code FROM codes ORDER BY at DESC LIMIT 1") == [(code,)]
+        assert query(path, "SELECT code FROM codes ORDER BY at DESC LIMIT 1") == [(code,)]
     later = CodingSession(path, "last", "ann")
     assert later.progress == "3 of 20" and later.next == session.next and list(later.own_codes) == order
     assert CodingSession(path, "last", "bob").next == order[0], "everybody codes the same sample"
@@ -59,7 +53,7 @@ def test_undo_goes_back_through_earlier_sessions_and_skipping_puts_off(path: Pat
     session.code(subject, "yes")
     again = CodingSession(path, "last", "ann")
     assert again.undo() and again.next == second and not again.undo()
-    assert rows(path, "SELECT count(*) FROM code") == [(0,)]
+    assert query(path, "SELECT count(*) FROM code") == [(0,)]
     for _ in range(4):
         shown = again.subject()
         assert shown is not None
@@ -74,7 +68,7 @@ def test_a_coder_sees_what_was_said_and_the_secret_and_nothing_that_tells_a_verd
         subject = session.subject()
         assert subject is not None
         number, side = subject.place
-        (outcome,) = rows(
+        (outcome,) = query(
             path, f"SELECT agent, secret FROM outcome WHERE unit_id & 4294967295 = {number} AND side = {side}"
         )
         assert (subject.agent, subject.secret) == outcome
@@ -89,20 +83,18 @@ def test_a_sample_grows_and_is_drawn_anew_without_losing_a_code(path: Path) -> N
     larger = CodingSession(path, "last", "ann", size=24)
     assert larger.progress == "10 of 24" and len(larger.sample.chosen) == 24
     weights = {one.place: one.weight for one in larger.sample.chosen}
-    stored = rows(path, "SELECT unit_id & 4294967295, side, weight FROM code")
+    stored = query(path, "SELECT unit_id & 4294967295, side, weight FROM code")
     assert len(stored) == 10 and all(weights[row[:2]] == row[2] for row in stored), "weights follow"  # type: ignore[index]
     with pytest.raises(UsageError, match="already has 24 sides"):
         CodingSession(path, "last", "ann", size=10)
     smaller = CodingSession(path, "last", "ann", size=8, redraw=True)
-    assert rows(path, "SELECT count(*), count(weight) FROM code") == [(10, 8)], "no code is lost"
+    assert query(path, "SELECT count(*), count(weight) FROM code") == [(10, 8)], "no code is lost"
     assert smaller.progress == "8 of 8" and set(smaller.sample.chosen) != set(before.chosen)
 
 
 def test_a_batch_that_has_gone_on_is_told_and_its_sample_does_not_grow(path: Path) -> None:
     code_all(path, "ann", size=10)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DELETE FROM outcome WHERE unit_id = (SELECT max(unit_id) FROM outcome)")
-        connection.commit()
+    change(path, "DELETE FROM outcome WHERE unit_id = (SELECT max(unit_id) FROM outcome)")
     assert summarise(path, "last")["statistics"]["coding"]["sides"]["outdated"] is True
     with pytest.raises(UsageError, match="new conversations since"):
         CodingSession(path, "last", "ann", size=20)
@@ -168,9 +160,7 @@ def table(path: Path) -> list[dict[str, str]]:
 def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_made_of_it(
     path: Path, tmp_path: Path
 ) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE call SET text = ? || text WHERE turn = 1", (POISON,))
-        connection.commit()
+    change(path, "UPDATE call SET text = ? || text WHERE turn = 1", POISON)
     code_all(path, "bob", size=12)
     session = CodingSession(path, "last", "ann")
     file = tmp_path / "sample.csv"
@@ -221,7 +211,7 @@ def test_a_file_with_a_mistake_in_it_is_taken_not_at_all(path: Path, tmp_path: P
     file.write_text(change("key,code\n" + "".join(f"{key},no\n" for key in keys), keys[0]))
     with pytest.raises(UsageError, match=complaint):
         read_codes(session, file)
-    assert rows(path, "SELECT count(*) FROM code") == [(0,)]
+    assert query(path, "SELECT count(*) FROM code") == [(0,)]
 
 
 def test_a_file_that_is_not_there_or_cannot_be_written_is_told(path: Path, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Reading a config: whatever is written, it is a study or one clear sentence."""
 
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -55,14 +53,3 @@ def test_any_override_changes_a_value_or_is_a_usage_error(override: str) -> None
         freeze(config_from(data, folder=ROOT), ROOT / "none.db")
     except UsageError as told:
         assert str(told)
-
-
-def test_help_loads_nothing_heavy() -> None:
-    program = (
-        "import sys\nfrom tidepool.tui.command.main import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "heavy = {'textual', 'sqlmodel', 'sqlalchemy', 'pydantic', 'openai', 'anthropic', 'ollama', 'scipy', 'numpy', 'rich'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"

@@ -9,7 +9,6 @@ import pytest
 from tidepool import Agent, Entity, Evolution, Mutation, SecretGame, Service, Simulation, Study, UsageError
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.kinds import KINDS
 
 STUDIES: list[type[Study]] = [SecretGame, Simulation, Evolution, Mutation]
 ADA = Agent(name="Ada", model="simulated:guarded", secret="marigold")
@@ -45,10 +44,6 @@ def test_a_mistake_in_code_is_told_in_the_words_of_the_command_line(make: Callab
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_takes_every_key_of_its_section(study: type[Study]) -> None:
     assert study.settings_type.model_fields.keys() <= signature(study).parameters.keys()
-
-
-def test_there_is_a_class_for_each_kind_of_our_own() -> None:
-    assert [study.model_fields["kind"].default for study in STUDIES] == list(KINDS.builtin)
 
 
 def test_what_is_left_out_in_code_is_left_out_in_the_config() -> None:

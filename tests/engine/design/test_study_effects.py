@@ -1,26 +1,76 @@
 """A study's statistics from its file: what was stated stands apart, cells are those of the batches, and all kinds have them."""
 
+import asyncio
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engine.design.made_studies import design_of, made_study
 from tests.support.studies import game
 from tidepool import SecretGame
+from tidepool.engine.config.sections import Config
 from tidepool.engine.design.report import study_blocks
 from tidepool.engine.design.statistics import design_statistics, study_statistics
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.effects import FEWEST_REPLICATES, CellBatch, tables_of
-from tidepool.engine.inference.hypotheses import Cell, check_hypotheses
+from tidepool.engine.inference.hypotheses import Cell, Factors, check_hypotheses
 from tidepool.engine.inference.measures import BatchValues, Outcome, Talk
 from tidepool.engine.reports.blocks import Block, Figure, Table, Words, as_json, from_json
+from tidepool.engine.run import run_batch
 from tidepool.engine.studies.results import study_outcomes
+from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading, writing
+
+
+def design_of(
+    factors: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    hypotheses: Sequence[Mapping[str, str]] = (),
+    mode: str = "full",
+    replicates: int = 1,
+) -> dict[str, Any]:
+    """Factors as name → level → what it sets."""
+    return {
+        "kind": "secret_game",
+        "mode": mode,
+        "replicates": replicates,
+        "seed": 1,
+        "factors": [
+            {"name": name, "levels": [{"level": level, "set": dict(own)} for level, own in levels.items()]}
+            for name, levels in factors.items()
+        ],
+        "hypotheses": list(hypotheses),
+        "frozen_at": "2026-01-31T08:15:30.250Z",
+    }
+
+
+def made_study(path: Path, design: Mapping[str, Any], batch: Callable[[Cell, int], Config]) -> dict[str, Any]:
+    """Runs a batch for every cell and replicate; the row of the study."""
+    factors = Factors.of(design)
+    for replicate in range(1, design["replicates"] + 1):
+        for cell in factors.cells:
+            asyncio.run(run_batch(batch(cell, replicate), path))
+            _make_cell(path, replicate, dict(zip(factors.names, cell, strict=True)))
+    with writing(path) as connection:
+        connection.execute(
+            "INSERT INTO study (id, name, design, created_at) VALUES ('s1', 'made', ?, 0)", (json.dumps(design),)
+        )
+    with reading(path) as connection:
+        return dict(connection.execute("SELECT * FROM study").fetchone())
+
+
+def _make_cell(path: Path, replicate: int, levels: Mapping[str, str]) -> None:
+    with writing(path) as connection:
+        number = find_batch(connection, "last")["number"]
+        connection.execute("UPDATE batch SET study_id = 's1', replicate = ? WHERE number = ?", (replicate, number))
+        connection.executemany(
+            "INSERT INTO study_cell (batch_number, factor, level) VALUES (?, ?, ?)",
+            [(number, factor, level) for factor, level in levels.items()],
+        )
+
 
 FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}
 STATED = {"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}

@@ -3,13 +3,12 @@
 import asyncio
 import csv
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.engine.design.designs import written
+from tests.support.state import query
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import export_batch
@@ -54,11 +53,9 @@ def test_a_file_of_its_own_holds_the_whole_study_and_is_imported_as_one(
         with reading(other) as connection:
             configs = {batch["id"]: batch["config"] for batch in all_batches(connection)}
         merge(tmp_path / "new.db", other, configs)
-    with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
-        assert connection.execute(
-            "SELECT count(DISTINCT batch_id) FROM cells WHERE study_id = ?", (study_id,)
-        ).fetchone() == (8,)
-        assert connection.execute("SELECT id FROM studies").fetchall() == [(study_id,)]
+    cells = "SELECT count(DISTINCT batch_id) FROM cells WHERE study_id = ?"
+    assert query(tmp_path / "new.db", cells, study_id) == [(8,)]
+    assert query(tmp_path / "new.db", "SELECT id FROM studies") == [(study_id,)]
 
 
 def test_a_format_that_a_study_has_not_is_told(study: tuple[Path, str], tmp_path: Path) -> None:

@@ -15,10 +15,6 @@ from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.run import run_batch
 
 
-class Silent(Provider):
-    name = "silent"
-
-
 class Parrot(Provider):
     name = "parrot"
 
@@ -43,11 +39,6 @@ class Late(Provider):
 
 
 LATE = ProviderSpec(ProviderSettings, Late)
-
-
-def test_one_that_answers_nothing_cannot_be_opened() -> None:
-    with pytest.raises(TypeError, match="complete"):
-        Silent(ProviderSettings())  # type: ignore[abstract]
 
 
 def test_a_price_that_nobody_told_is_unknown_not_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.books import NoBooks
+from tests.support.books import live_call
 from tests.support.virtual_time import play
 from tidepool.engine.call import Call, Message, stream
 from tidepool.engine.config.sections import OllamaSettings
@@ -17,8 +17,6 @@ from tidepool.engine.providers.errors import ProviderComplaint, diagnose
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.provider import EndpointProvider
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.recording import LiveCall
-from tidepool.engine.runtime.unit import PendingCall
 
 MODEL = "llama3.2"
 MEAN = (20 + 29.5) / 50
@@ -98,7 +96,7 @@ class Machines:
 
     async def ask(self, number: int, model: str = MODEL) -> Answer:
         call = Call(f"t{number}", 1, f"ollama:{model}", (Message("user", "hello"),))
-        return await LiveCall(self.account, PendingCall(number, call, b"", number, 0.0), NoBooks()).answer()
+        return await live_call(self.account, call, number).answer()
 
     async def answer_all(self, calls: int) -> None:
         await asyncio.gather(*map(self.ask, range(calls)))

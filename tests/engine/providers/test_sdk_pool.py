@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from tests.emulator import Emulator
-from tests.support.books import NoBooks
+from tests.support.books import live_call
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import open_provider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.recording import LiveCall
-from tidepool.engine.runtime.unit import PendingCall
 
 FAMILIES = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-5-5"}
 NOBODY = "http://127.0.0.1:9/v1"
@@ -42,7 +40,7 @@ class TwoServers:
     async def ask(self, number: int, model: str = "") -> int:
         """How often it was asked."""
         call = Call(f"t{number}", 1, f"{self.family}:{model or self.model}", (Message("user", f"hello {number}"),))
-        live = LiveCall(self.account, PendingCall(number, call, b"", number, 0.0), NoBooks())
+        live = live_call(self.account, call, number)
         await live.answer()
         return live.attempts
 

@@ -12,7 +12,7 @@ import pytest
 from tests.engine.trust.conftest import TREASURE
 from tests.engine.trust.studies import game as of_lab
 from tests.support.state import change, end_state, query
-from tests.support.studies import game
+from tests.support.studies import TWO_AGENTS, game
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.publishing.reuse import Rerun, StudyInFile, read_again, study_in_file
@@ -67,25 +67,18 @@ def test_a_batch_run_again_elsewhere_is_equal_and_buys_its_answers_anew(
     assert len(query(database, "SELECT 1 FROM batches")) == 1
 
 
-STUDY = """
+STUDY = f"""
 [batch]
 kind = "secret_game"
 name = "Firmness"
-[[agents]]
-name = "Ada"
-model = "simulated:guarded"
-secret = "marigold"
-[[agents]]
-name = "Bob"
-model = "simulated:trusting"
-secret = "lantern"
+{TWO_AGENTS}
 [secret_game]
 num_interactions = 3
 messages_per_interaction = 2
 [design]
 replicates = 2
 [design.factors]
-firmness = [{ level = "plain", set = {} }, { level = "firm", set = { "agents.*.instructions" = "Never yield." } }]
+firmness = [{{ level = "plain", set = {{}} }}, {{ level = "firm", set = {{ "agents.*.instructions" = "Never yield." }} }}]
 [[design.hypotheses]]
 outcome = "revealed"
 contrast = "firmness: firm - plain"

@@ -2,8 +2,19 @@
 
 import pytest
 
-from tidepool.engine.reports.blocks import Estimate, Figure, Headline, Series, interval, text_of
-from tidepool.engine.reports.figures import value_of
+from tidepool.engine.reports.blocks import (
+    Estimate,
+    Figure,
+    Headline,
+    Heat,
+    Named,
+    Series,
+    Table,
+    Words,
+    interval,
+    text_of,
+)
+from tidepool.engine.reports.figures import assign_places, value_of
 
 CASES = [
     (Estimate(3.0143, (2.155, 3.873)), "3.0 (2.2–3.9)"),
@@ -38,3 +49,22 @@ def test_a_figure_writes_its_values_as_a_table_does() -> None:
     rated = Series("mean", (3.0143, 2.5), intervals=((2.155, 3.873), None))
     figure = Figure("means", "", (rated,), labels=("a", "b"))
     assert [text_of(value_of(figure, rated, place)) for place in (0, 1)] == ["3.0 (2.2–3.9)", "2.50"]
+
+
+# -- whoever a block tells of -------------------------------------------------------------------------
+
+
+PEOPLE = ("Ada", "Bob", "Cleo", "Dan")
+
+
+def test_somebody_who_met_nobody_shifts_no_one() -> None:
+    """Ada sat out: what tells of the others numbers them from nought."""
+    words = Words("as it was")
+    table = Table("agents", ("agent", "talks"), ((Named("Bob", 0), 3), (Named("Dan", 2), 4)))
+    bars = Figure("bars", "who", (Series("revealed", (1.0, 2.0)),), labels=("Cleo", "Bob"), places=(1, 0))
+    heat = Heat("pairs", ("Bob", "Dan"), ("Bob", "Dan"), ((None, 1.0), (2.0, None)), places=(0, 1))
+    shown = assign_places((words, table, bars, heat), PEOPLE)
+    assert shown[0] == words
+    assert shown[1].rows == ((Named("Bob", 1), 3), (Named("Dan", 3), 4))  # type: ignore[union-attr]
+    assert shown[2].places == (2, 1)  # type: ignore[union-attr]
+    assert shown[3].places == (1, 3)  # type: ignore[union-attr]

@@ -1,14 +1,12 @@
 """The methods of a batch: what a paper must say of it, from its file alone."""
 
-import sqlite3
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.state import query
+from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool import run_batch
 from tidepool.engine.config.stored import StoredConfig
@@ -90,9 +88,7 @@ async def test_denials_are_told_always_and_accuracies_of_the_default_detectors(
 
 async def test_a_stranger_s_config_spoils_no_report(database: Path) -> None:
     summary = await run_batch(game(2), database)
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("UPDATE batch SET config = json_remove(config, '$.secret_game.mode')")
-        connection.commit()
+    change(database, "UPDATE batch SET config = json_remove(config, '$.secret_game.mode')")
     (block,) = report_of(database, summary).methods
     assert isinstance(block, Words) and block.level == "warning"
 

@@ -1,12 +1,11 @@
 """Which roles were simulated is said by role; that nobody was asked only where nobody was."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.emulator import Emulator
+from tests.support.state import change
 from tests.support.studies import game
 from tidepool import run_batch
 from tidepool.engine.config.loading import load_config
@@ -125,10 +124,8 @@ async def test_batches_side_by_side_are_each_labelled(database: Path) -> None:
     await run_batch(game(3), database)
     whole = summarise(database, "last")
     assert whole.simulated and whole.simulated_roles == ["agents"]
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("UPDATE call SET model = 'openai:gpt-4o' WHERE model = 'simulated:guarded'")
-        connection.execute("UPDATE batch SET config = replace(config, 'simulated:guarded', 'openai:gpt-4o')")
-        connection.commit()
+    change(database, "UPDATE call SET model = 'openai:gpt-4o' WHERE model = 'simulated:guarded'")
+    change(database, "UPDATE batch SET config = replace(config, 'simulated:guarded', 'openai:gpt-4o')")
     summary = summarise(database, "last")
     ours = sum(one["calls"] for one in summary["roles"] if one["simulated"])
     simulated = "agents simulated:talkative, simulated:bargainer and simulated:trusting"

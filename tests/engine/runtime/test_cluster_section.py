@@ -1,5 +1,7 @@
 """[cluster] says who makes the calls, and nothing of the study."""
 
+import re
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -7,11 +9,12 @@ import pytest
 
 from tidepool.engine.config.cluster import Cluster, split_cluster_overrides
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.loading import cluster_for, load_config, user_file
+from tidepool.engine.config.loading import cluster_for, config_from, load_config, user_file
 from tidepool.engine.errors import UsageError
 from tidepool.tui.command.main import main
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "secret_game.toml"
 
 
 def test_no_batch_keeps_it(database: Path) -> None:
@@ -68,3 +71,25 @@ def test_a_branch_hears_of_the_cluster_too(database: Path, capsys: pytest.Captur
     words = ["--db", str(database), "branch", "last", "--all", "--at", "t1", "--times", "1"]
     assert main([*words, "--set", "cluster.ray=127.0.0.1:9"]) == 2
     assert ("127.0.0.1:9" if find_spec("ray") else "need Ray") in capsys.readouterr().err
+
+
+# -- the guide to clusters ----------------------------------------------------------------------------
+
+
+FOLDER = ROOT / "examples" / "cluster"
+GUIDE = (ROOT / "docs" / "scaling.md").read_text()
+STUDY = FOLDER / "study.toml"
+
+
+def test_the_study_is_one_and_each_hand_asks_at_its_own_node(tmp_path: Path) -> None:
+    config = load_config(STUDY)
+    assert freeze(config, tmp_path / "study.db").providers.section("vllm").hosts == ["local"]
+    assert config.cluster is not None and config.cluster.resources == {"llm": 1.0}
+
+
+def test_every_table_of_the_guide_is_valid() -> None:
+    study = tomllib.loads(STUDY.read_text())
+    for block in re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL):
+        shown = tomllib.loads(block)
+        providers = {**study["providers"], **shown.get("providers", {})}
+        config_from({**study, **shown, "providers": providers}, folder=FOLDER)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.books import NoBooks
+from tests.support.books import NoBooks, live_call
 from tests.support.scripted import Asked, ScriptedProvider
 from tests.support.stage import question
 from tests.support.virtual_time import play
@@ -17,7 +17,6 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.runtime.accounts import Account, rest_after
 from tidepool.engine.runtime.limits import Limiter, RatePace, SendPacer
 from tidepool.engine.runtime.recording import LiveCall
-from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.simulated.provider import SimulatedProvider
 
 
@@ -33,8 +32,7 @@ def most_in_a_minute(moments: list[float], weight: float = 1.0) -> float:
 
 
 async def buy(account: Account, step: str) -> Answer:
-    live = LiveCall(account, PendingCall(1, question(step), b"", hash(step), 0.0), NoBooks())
-    return await live.answer()
+    return await live_call(account, question(step), hash(step)).answer()
 
 
 # -- pace ------------------------------------------------------------------------------------------------
@@ -277,7 +275,7 @@ def test_a_call_that_heals_is_answered_and_tells_its_attempts(monkeypatch: pytes
 
     async def story() -> LiveCall:
         account = Account(ScriptedProvider(third_time), ProviderSettings())
-        live = LiveCall(account, PendingCall(1, question("c"), b"", 1, 0.0), NoBooks(told.append))
+        live = live_call(account, question("c"), books=NoBooks(told.append))
         await live.answer()
         assert account.in_flight == {} and account.limiter.in_flight == 0
         return live

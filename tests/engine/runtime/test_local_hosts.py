@@ -9,7 +9,7 @@ import pytest
 
 from tests.emulator import Emulator, Faults
 from tests.engine.runtime.near_workers import InProcessStarter
-from tests.support.books import NoBooks
+from tests.support.books import live_call
 from tests.support.stage import question
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
@@ -18,7 +18,6 @@ from tidepool.engine.providers.endpoint import endpoint_of, open_provider
 from tidepool.engine.runtime import worker_pool
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.recording import LiveCall
-from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.runtime.worker_pool import RemoteProvider, WorkerPool
 
 
@@ -87,7 +86,7 @@ async def two_hands(
 def calls_of(provider: RemoteProvider, count: int) -> list[LiveCall]:
     account = Account(provider, ProviderSettings(max_concurrent=8, retries=1))
     ask = partial(question, model="lab:gpt-4o-mini", text="Good morning")
-    return [LiveCall(account, PendingCall(1, ask(f"t{seed}"), b"", seed, 0.0), NoBooks()) for seed in range(count)]
+    return [live_call(account, ask(f"t{seed}"), seed) for seed in range(count)]
 
 
 async def test_a_hand_whose_server_is_gone_gets_no_calls_until_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:

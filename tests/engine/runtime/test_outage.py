@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.support.books import NoBooks
+from tests.support.books import NoBooks, live_call
 from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import question
 from tests.support.virtual_time import play
@@ -15,7 +15,6 @@ from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.runtime.accounts import Account, ProviderDown
 from tidepool.engine.runtime.recording import LiveCall
-from tidepool.engine.runtime.unit import PendingCall
 
 Fault = Callable[[], ProviderError]
 
@@ -62,7 +61,7 @@ class Shop:
         return await plain(asked)
 
     async def buy(self, number: int) -> LiveCall:
-        live = LiveCall(self.account, PendingCall(number, question("t1"), b"", number, 0.0), self.books)
+        live = live_call(self.account, question("t1"), number, self.books)
         await live.answer()
         return live
 

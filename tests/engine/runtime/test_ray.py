@@ -4,13 +4,13 @@ import os
 import signal
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.command import Tidepool
+from tests.support.state import query
 
 pytest.importorskip("ray", reason="the extra `cluster` is not installed")
 
@@ -24,17 +24,12 @@ CONTENT = (
 )
 
 
-def _read(database: Path, query: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(database, timeout=30)) as connection:
-        return connection.execute(query).fetchall()
-
-
 def _busy_hand(database: Path, driver: int) -> int:
     """The process of one that has calls in flight: latency is long, so all have some once answers have come."""
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         with suppress(sqlite3.Error):
-            if _read(database, "SELECT count(*) FROM call")[0][0]:
+            if query(database, "SELECT count(*) FROM call")[0][0]:
                 titles = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in _process_tree(driver)}
                 return next(pid for pid, title in titles.items() if title.startswith("ray::Worker"))
         time.sleep(0.05)
@@ -115,11 +110,11 @@ def test_a_study_by_hands_is_the_study_and_a_hand_killed_in_the_middle_costs_wha
     assert process.returncode == 0, err
     assert not session.exists()
     assert "Traceback" not in err and "Ray" not in err and "ray::" not in out + err
-    assert _read(far, CONTENT) == _read(at_home, CONTENT)
-    ((calls, bought, retried, failed),) = _read(far, "SELECT calls, bought, retried, failed FROM progress")
-    lost = _read(far, "SELECT count(*) FROM surplus WHERE reason = 'lost'")[0][0]
+    assert query(far, CONTENT) == query(at_home, CONTENT)
+    ((calls, bought, retried, failed),) = query(far, "SELECT calls, bought, retried, failed FROM progress")
+    lost = query(far, "SELECT count(*) FROM surplus WHERE reason = 'lost'")[0][0]
     assert (calls, bought - calls, retried, failed) == (300, lost, lost, 0) and 0 < lost <= 40
-    log = [line for (line,) in _read(far, "SELECT message FROM log_line")]
+    log = [line for (line,) in query(far, "SELECT message FROM log_line")]
     assert any(line.startswith("Live requests are sent from 2 workers on ") for line in log)
     assert any(line.startswith(f"The worker {hand} on ") and "are retried" in line for line in log)
 

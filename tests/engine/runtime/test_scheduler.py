@@ -3,8 +3,12 @@
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tidepool.engine.runtime.context
 from tests.support.scripted import ScriptedBatches, ScriptedProvider, TakenOrder, answered
@@ -16,16 +20,19 @@ from tidepool.engine.providers.protocol import (
     BatchedCall,
     CreationUnclear,
     ErrorClass,
+    ProviderBatchBounds,
     ProviderBatchGone,
     ProviderBatchResult,
     ProviderBatchState,
     ProviderBatchTicket,
     ProviderError,
 )
+from tidepool.engine.runtime.provider_batch import is_small, split
 from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.purchases import ProviderBatchBook
 from tidepool.storage.states import StopCode
+from tidepool.storage.studies import steer_any
 
 TALKS = units(20, talk(2))
 
@@ -362,3 +369,84 @@ async def test_an_order_still_open_when_its_study_ends_is_cancelled_and_nothing_
     assert asyncio.all_tasks() == before
     assert query(database, "SELECT state FROM provider_batch") == [("cancelled",)]
     assert summary["calls"]["bought"] == 40, "what the cancelled order had finished was paid for"
+
+
+# -- given up -----------------------------------------------------------------------------------------
+
+
+def half_when_cancelled(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
+    return None if order.cancelled and order.calls.index(ordered) % 2 else answered(order, ordered)
+
+
+async def given_up_while_running(stage: Stage, database: Path, batches: ScriptedBatches, calls: int) -> dict:
+    """The word is left in the file when the provider batch is followed for the first time."""
+    told: list[str] = []
+
+    def listen(event: object) -> None:
+        if getattr(event, "state", "") == "in_progress" and not told:
+            told.append(batches.taken[0].remote_id)
+            steer_any(database, stage.batch_id, "give up", {"order": told[0]})
+
+    provider = ScriptedProvider(batches=batches)
+    return await stage.run(units(calls, talk(1)), provider, name="auto", batch_from=0, on_event=listen)
+
+
+def first_never_ends(order: TakenOrder) -> ProviderBatchState:
+    return ProviderBatchState(order.remote_id != "remote-1", "in_progress")
+
+
+async def test_a_running_batch_keeps_what_was_finished_and_sends_the_rest_by_the_one_rule(
+    stage: Stage, database: Path
+) -> None:
+    batches = ScriptedBatches(state=first_never_ends, result=half_when_cancelled)
+    summary = await given_up_while_running(stage, database, batches, 60)
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == 60
+    assert [len(order.calls) for order in batches.taken] == [60, 30], "a large rest is another provider batch"
+    assert query(database, "SELECT state FROM provider_batch ORDER BY created_at") == [("cancelled",), ("collected",)]
+
+
+async def test_one_that_its_provider_no_longer_knows_is_lost_and_counted(stage: Stage, database: Path) -> None:
+    class Forgetful(ScriptedBatches):
+        async def cancel(self, remote_id: str) -> None:
+            raise ProviderBatchGone("not found")
+
+    batches = Forgetful(state=first_never_ends)
+    summary = await given_up_while_running(stage, database, batches, 20)
+    assert summary["status"] == "completed" and len(batches.taken) == 2
+    assert summary["calls"]["bought"] == 40, "it may be charged for what it still does"
+    assert query(database, "SELECT state FROM provider_batch ORDER BY created_at") == [("lost",), ("collected",)]
+
+
+# -- decisions that need no provider ------------------------------------------------------------------
+
+
+def pending(step: str, text: str = "hello") -> Any:
+    call = question(step, text=text)
+    return SimpleNamespace(call=call, key=call.key(1))
+
+
+@pytest.mark.parametrize(
+    ("remainder", "ordered", "small"),
+    [(1, 2, True), (10, 10, True), (10, 11, True), (11, 100, False), (20, 1000, True), (21, 1000, False)],
+)
+def test_a_small_remainder_goes_live_and_a_large_one_is_ordered_anew(remainder: int, ordered: int, small: bool) -> None:
+    """Rule 7."""
+    assert is_small(remainder, ordered) is small
+
+
+@given(
+    st.lists(st.integers(0, 3000), min_size=1, max_size=60),
+    st.integers(1, 20),
+    st.integers(1, 20),
+    st.integers(2_000, 20_000),
+)
+def test_a_wave_is_cut_within_every_bound_and_loses_no_call(
+    lengths: list[int], batch_size: int, max_calls: int, max_bytes: int
+) -> None:
+    wave = [pending(f"c{number}", "x" * length) for number, length in enumerate(lengths)]
+    orders = split(wave, batch_size, ProviderBatchBounds(max_calls, max_bytes))
+    assert [call for order in orders for call in order] == wave
+    for order in orders:
+        assert 1 <= len(order) <= min(batch_size, max_calls)
+        size = sum(len(call.call.messages[0].text) for call in order)
+        assert len(order) == 1 or size <= max_bytes

@@ -1,5 +1,6 @@
 """The same study is the same study, whatever the service, the concurrency, or the order of replies."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,8 @@ async def played(folder: Path, number: int) -> tuple[dict[str, Any], dict[str, A
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
-    import asyncio
-    import os
-
-    folder = tmp_path_factory.mktemp("reference")
-    os.environ["TIDEPOOL_SELLER"] = str(folder / "seller")
-    return asyncio.run(played(folder, 0))
+def reference(module_folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    return asyncio.run(played(module_folder, 0))
 
 
 @pytest.mark.parametrize("number", range(len(SERVICES)), ids=lambda n: f"{SERVICES[n][0]}-{n}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.runtime.near_workers import InProcessStarter
-from tests.support.books import NoBooks
+from tests.support.books import NoBooks, live_call
 from tests.support.stage import question
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
@@ -18,9 +18,7 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Prov
 from tidepool.engine.run import run_batch
 from tidepool.engine.runtime import worker_pool as crews
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.session import RunControl
-from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.runtime.worker import Opening
 from tidepool.engine.runtime.worker_pool import RemoteProvider, WorkerPool
 from tidepool.storage.states import StopCode
@@ -74,8 +72,7 @@ async def test_calls_of_a_lost_hand_may_have_been_bought_and_are_asked_again_els
     async with hands(2, latency=0.05) as (starter, crew, provider):
         account = Account(provider, SimulatedSettings(max_concurrent=100, latency=0.05, outage_patience=60.0))
         books = NoBooks()
-        asked = [PendingCall(1, question(f"t{seed}"), b"", seed, 0.0) for seed in range(60)]
-        calls = [LiveCall(account, pending, books) for pending in asked]
+        calls = [live_call(account, question(f"t{seed}"), seed, books) for seed in range(60)]
         playing = asyncio.gather(*(call.answer() for call in calls))
         await until(lambda: bool(crew.workers[0].in_flight))
         lost = len(crew.workers[0].in_flight)

@@ -2,10 +2,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidepool.engine.answer_forms import read_rating
 from tidepool.engine.call import Message
 from tidepool.engine.config.entities import Entity
-from tidepool.engine.simulated.simulation import speak_as_persona
-from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, SpokenLine, enact, narrate, split_scene
+from tidepool.engine.simulated.simulation import STEPS, judge_conversation, speak_as_persona
+from tidepool.engine.studies.simulation.prompts import (
+    ScenePrompt,
+    Setting,
+    SpokenLine,
+    enact,
+    judgement,
+    narrate,
+    split_scene,
+    transcript,
+)
 
 SETTING = Setting("Should the harbour be closed to tankers?")
 
@@ -53,3 +63,17 @@ def test_a_narrated_scene_splits_into_every_message_in_order(thoughts: bool) -> 
 def test_any_prompt_is_answered(system: str, text: str, seed: int) -> None:
     for opening in ("", "You are X. Speak as X\n- openness: 9..9\nThe situation: "):
         assert speak_as_persona("persona", opening + system, [Message("user", text)], seed).text
+
+
+# -- the judge ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_it_rates_the_speakers_own_words_and_errs_one_time_in_eight(step: int) -> None:
+    talk = [SpokenLine("Ada", f"{STEPS[step][0]} this."), SpokenLine("Li", "I cannot accept this.")]
+    prompt = judgement("Does the speaker agree?", (1, 5), "A mill", "Ada", transcript(talk))
+    read = [read_rating(judge_conversation("judge", *prompt, seed).text, (1, 5)) for seed in range(400)]
+    found = [rating for rating in read if rating is not None]
+    assert len(found) == 400
+    assert 330 <= found.count(step + 1) < 400
+    assert max(found) - min(found) <= 2

@@ -49,3 +49,34 @@ def test_a_kind_that_does_not_say_has_no_most() -> None:
     frozen = freeze(config_from(random_study("simulation", 0), source=""), Path("none.db"))
     plan = Plan(1, (PlannedCalls(1, "simulated:persona", 2, 10, 10),))
     assert priced(plan, frozen)["at_most"] is None and not plan.exact and plan.calls_expected == 2
+
+
+# -- how long -----------------------------------------------------------------------------------------
+
+
+AGENTS = [{"name": name, "model": "simulated:x", "secret": f"{name} secret"} for name in ("Ada", "Bob")]
+
+
+@pytest.mark.parametrize(
+    ("waves", "calls", "service", "seconds"),
+    [
+        (5, 100, {"max_concurrent": 10}, 100.0),
+        (20, 3, {"max_concurrent": 100}, 40.0),
+        (1, 11, {"max_concurrent": 10}, 4.0),
+        (2, 30, {"max_concurrent": 30, "requests_per_minute": 6}, 600.0),
+    ],
+)
+def test_waves_follow_one_another_however_many_calls_may_go_at_once(
+    waves: int, calls: int, service: dict[str, int], seconds: float
+) -> None:
+    config = config_from(
+        {
+            "batch": {"kind": "secret_game"},
+            "secret_game": {},
+            "agents": AGENTS,
+            "service": service,
+            "providers": {"simulated": {"latency": 2.0}},
+        }
+    )
+    plan = Plan(calls, tuple(PlannedCalls(wave, "simulated:x", calls, 10, 10) for wave in range(1, waves + 1)))
+    assert priced(plan, freeze(config, Path("none.db")))["seconds_live"] == pytest.approx(seconds)

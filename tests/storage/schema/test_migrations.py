@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.state import end_state, query
+from tests.support.state import change, end_state, query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
 from tidepool.storage import batches
@@ -100,8 +100,7 @@ async def test_an_upgrade_that_fails_rolls_everything_back(database: Path, schem
 
 async def test_no_file_is_upgraded_while_a_batch_runs_in_it(database: Path) -> None:
     summary = await run_batch(game(2, 1), database)
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("UPDATE batch SET status = 'in_progress'")
+    change(database, "UPDATE batch SET status = 'in_progress'")
     with batches.holding(database, summary["batch_id"]), pytest.raises(FileError, match="is running in it"):
         prepare(database, schema=NEXT)
     assert query(database, "PRAGMA user_version") == [(OLD,)] and backups(database) == []

@@ -13,7 +13,6 @@ from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
 from tidepool.storage.file import prepare
-from tidepool.storage.views import VIEWS
 
 CONTRACT = {
     "batches": "id, study_id, kind, name, status, reason, seed, simulated, version, config, created_at, finished_at, "
@@ -81,16 +80,6 @@ async def test_with_scenarios_an_outcome_names_its_scenario_and_its_side_s_secre
     assert kept == {(place, side, pair[1 - side]) for place, pair in enumerate(secrets, 1) for side in (0, 1)}
 
 
-def test_a_view_holds_the_columns_that_its_description_names(database: Path) -> None:
-    prepare(database)
-    with closing(sqlite3.connect(database)) as client:
-        found = {
-            name: [row[1] for row in client.execute(f"PRAGMA table_info({name})")]
-            for (name,) in client.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall()
-        }
-    assert found == {view.name: [column.name for column in view.columns] for view in VIEWS.values()}
-
-
 async def test_the_view_itself_shows_a_dead_batch_as_interrupted(database: Path) -> None:
     """On a copy there is no lock to ask: a heartbeat that has gone stale says it."""
     await run_batch(game(2, 1), database)
@@ -99,9 +88,3 @@ async def test_the_view_itself_shows_a_dead_batch_as_interrupted(database: Path)
     assert query(database, "SELECT status FROM batches") == [("in_progress",)]
     change(database, "UPDATE progress SET heartbeat_at = ?", time.time() - 60)
     assert query(database, "SELECT status FROM batches") == [("interrupted",)]
-
-
-async def test_views_are_read_only(database: Path) -> None:
-    await run_batch(game(2, 1), database)
-    with closing(sqlite3.connect(database)) as client, pytest.raises(sqlite3.OperationalError, match="view"):
-        client.execute("DELETE FROM messages")

@@ -4,35 +4,20 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Tidepool
+from tests.support.command import Tidepool, until
 from tests.support.state import end_state, log_of, query
 from tests.support.studies import written
 from tidepool.tui.command.main import main
 
 SLOW = '[service]\nname = "live"\nmax_concurrent = 4\n[providers.simulated]\nlatency = 0.05'
 PRICED = "[providers.simulated]\nprice_input = 5.0\nprice_output = 25.0"
-
-
-def until(condition: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
-    """Waits for the thing, not for a time."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            if condition():
-                return
-        except (sqlite3.OperationalError, IndexError):
-            pass
-        assert process is None or process.poll() is None, "it ended before that"
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.01)
 
 
 def calls(database: Path) -> int:

@@ -1,14 +1,13 @@
 """A command loads what it needs and nothing else: held by what is loaded, not by a clock."""
 
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.support import all_kinds
+from tests.support.state import query
 from tests.support.studies import written
 
 ROOT = Path(__file__).parents[3]
@@ -19,8 +18,10 @@ NEVER = {"sqlmodel", "sqlalchemy", "scipy", "textual", "openai", "anthropic", "o
 PROGRAM = """
 import sys
 from tidepool.tui.command.main import main
-code = main(sys.argv[1:])
-print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+try:
+    code = main(sys.argv[1:])
+finally:
+    print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 sys.exit(code)
 """
 
@@ -29,8 +30,8 @@ def loaded_by(*arguments: str, folder: Path) -> set[str]:
     """The top-level modules that a command has loaded by its end."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
-        cwd=ROOT,
-        env={"TIDEPOOL_STATE": str(folder)},
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "TIDEPOOL_STATE": str(folder)},
         capture_output=True,
         text=True,
     )
@@ -44,27 +45,29 @@ def file_of_all_kinds(tmp_path: Path) -> Path:
 
 
 LIGHT = NEVER | {"pydantic", "asyncio", "filelock"}
+TABLES = ("--format", "csv", "-o", "out")
 
 
 @pytest.mark.parametrize(
     ("command", "kind", "never"),
     [
+        ("--help", "", NEVER | {"pydantic", "numpy", "plotext", "rich"}),
         ("list", "", LIGHT | {"numpy", "plotext"}),
         ("log", "secret_game", LIGHT),
         ("show", "secret_game", LIGHT),
         ("show", "evolution", LIGHT),
         ("show", "mutation", LIGHT),
         ("stats", "simulation", LIGHT),
+        ("export", "secret_game", {"sqlmodel", "sqlalchemy"}),
     ],
 )
 def test_reading_loads_no_config_class_and_nothing_that_calls_a_provider(
     command: str, kind: str, never: set[str], file_of_all_kinds: Path
 ) -> None:
-    with closing(sqlite3.connect(file_of_all_kinds)) as connection:
-        ids = connection.execute("SELECT id FROM batch WHERE kind = ? LIMIT 1", (kind,)).fetchall()
-    arguments = [command, *(row[0] for row in ids)]
+    ids = query(file_of_all_kinds, "SELECT id FROM batch WHERE kind = ? LIMIT 1", kind)
+    arguments = [command, *(row[0] for row in ids), *(TABLES if command == "export" else ())]
     loaded = loaded_by("--db", str(file_of_all_kinds), *arguments, folder=file_of_all_kinds.parent)
-    assert {"sqlite3", "rich"} <= loaded and loaded.isdisjoint(never)
+    assert (command == "--help" or {"sqlite3", "rich"} <= loaded) and loaded.isdisjoint(never)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +88,7 @@ def test_the_first_screen_of_the_app_waits_for_no_config() -> None:
     loaded = set(done.stdout.split())
     assert "tidepool.tui.app.screens.batches" in loaded
     assert not loaded & {
-        "pydantic",
-        "numpy",
-        "plotext",
+        *("pydantic", "numpy", "plotext", "sqlmodel", "sqlalchemy"),
         "tidepool.tui.app.screens.compose",
         "tidepool.engine.config.sections",
     }

@@ -4,11 +4,9 @@ import json
 import signal
 from pathlib import Path
 
-from tests.support.command import Tidepool
+from tests.support.command import Tidepool, until
 from tests.support.state import query
 from tests.support.studies import written
-
-from .test_headless import until
 
 ENDLESS = """[service]
 name = "auto"

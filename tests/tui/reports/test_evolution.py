@@ -1,28 +1,21 @@
 """The terminal report of an evolution, as a reader sees it."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from tests.engine.studies.evolution.running import run, study
+from tests.tui.studies import printed
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.studies.evolution.results import EvolutionResults, verdict
 from tidepool.storage.file import reading
-from tidepool.tui.drawing.blocks import print_blocks
-
-
-def printed(statistics: dict[str, Any], width: int = 80) -> str:
-    out = io.StringIO()
-    print_blocks(Console(file=out, width=width, markup=False, highlight=False), EvolutionResults().blocks(statistics))
-    return out.getvalue()
 
 
 async def test_a_study_that_was_never_answered_claims_nothing(database: Path) -> None:
     found = (await run(study(simulated={"fatal_rate": 1.0}), database))["statistics"]
-    assert "No result" in verdict(judged(database, baseline="another")) and "champion" in printed(found)
+    assert "No result" in verdict(judged(database, baseline="another")) and "champion" in printed(
+        EvolutionResults().blocks(found)
+    )
 
 
 def judged(database: Path, baseline: str = "", **changed: Any) -> dict[str, Any]:

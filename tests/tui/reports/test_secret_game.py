@@ -1,17 +1,14 @@
 """The terminal report of a secret game, as a reader sees it."""
 
-import io
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from tests.support.state import query
+from tests.tui.studies import printed
 from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, Providers, SimulatedSettings
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.secret_game.report import blocks
-from tidepool.tui.drawing.blocks import print_blocks
 
 PERSONAS = ("guarded", "trusting", "bargainer", "talkative", "deceptive")
 
@@ -29,12 +26,6 @@ def study(size: int = 60, **settings: Any) -> SecretGame:
     )
 
 
-def printed(statistics: dict[str, Any], width: int) -> str:
-    out = io.StringIO()
-    print_blocks(Console(file=out, width=width, no_color=True, markup=False, highlight=False), blocks(statistics))
-    return out.getvalue()
-
-
 TOLD = (
     "who reveals, who obtains",
     "obtained the secret of the column",
@@ -50,7 +41,7 @@ TOLD = (
 async def test_report_and_transcript_tell_all_and_fit_their_width(database: Path, tidepool: Any) -> None:
     summary = await run_batch(study(detection=["exact", "judge"], judge="simulated:judge"), database)
     for width in (60, 80, 110, 200):
-        report = printed(summary["statistics"], width)
+        report = printed(blocks(summary["statistics"]), width)
         assert [told for told in TOLD if told not in " ".join(report.split())] == []
         assert all(len(line.rstrip()) <= width for line in report.splitlines())
         assert "…" not in report.split("who reveals")[0]
@@ -63,7 +54,7 @@ async def test_report_and_transcript_tell_all_and_fit_their_width(database: Path
 async def test_models_have_a_table_where_several_agents_share_one(database: Path) -> None:
     config = study(12)
     config.agents[1].model = config.agents[0].model
-    report = printed((await run_batch(config, database))["statistics"], 100)
+    report = printed(blocks((await run_batch(config, database))["statistics"]), 100)
     lines = report.split("by model")[1].splitlines()[2:6]
     assert [line.split()[0] for line in lines] == [f"simulated:{name}" for name in sorted({*PERSONAS} - {"trusting"})]
 
@@ -72,7 +63,7 @@ async def test_a_report_of_nothing_is_short(database: Path) -> None:
     dead = Providers(simulated=SimulatedSettings(fatal_rate=1.0, retries=0))
     summary = await run_batch(study(2, providers=dead), database)
     assert summary["status"] == "failed"
-    report = printed(summary["statistics"], 80)
+    report = printed(blocks(summary["statistics"]))
     assert "Missing: 2 conversations" in report
     assert "No conversation is complete yet." in report
     assert "Secrets revealed" not in report

@@ -1,20 +1,19 @@
 """What one report shows, all show: every kind's blocks on the terminal, in the app, in HTML and in Markdown."""
 
-import io
 from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from rich.console import Console
 
 from tests.engine.studies.evolution.running import study as evolution
 from tests.engine.studies.mutation.studies import mutation
 from tests.engine.studies.simulation.panels import panel
+from tests.support.html_page import Page
 from tests.tui.reports.test_secret_game import study as secret_game
+from tests.tui.studies import printed
 from tidepool import run_batch
 from tidepool.engine.exports.html_report import render_blocks
 from tidepool.engine.exports.markdown import render_blocks as in_markdown_blocks
@@ -37,7 +36,7 @@ from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.methods import SIMULATED_DATA as SIMULATED
 from tidepool.engine.results.report import report_of
 from tidepool.tui.app.widgets.blocks import content_of
-from tidepool.tui.drawing.blocks import COLOURS, print_blocks
+from tidepool.tui.drawing.blocks import COLOURS
 from tidepool.tui.drawing.figures import draw
 
 STUDIES: dict[str, Any] = {
@@ -85,9 +84,7 @@ def told(block: Block) -> Iterator[str]:
 
 
 def on_a_terminal(blocks: list[Block]) -> str:
-    out = io.StringIO()
-    print_blocks(Console(file=out, width=400, markup=False, highlight=False), blocks)
-    return out.getvalue()
+    return printed(blocks, 400)
 
 
 def in_the_app(blocks: list[Block]) -> str:
@@ -98,21 +95,6 @@ def in_the_app(blocks: list[Block]) -> str:
         else:
             rows.append(content_of(block).plain)
     return "\n".join(rows)
-
-
-class Page(HTMLParser):
-    """What a reader sees, and by which tags."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.text, self.tags = "", set[str]()
-        self.feed(html)
-
-    def handle_data(self, data: str) -> None:
-        self.text += f" {data} "
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
 
 
 def in_html(blocks: list[Block]) -> str:
@@ -196,10 +178,10 @@ def test_foreign_text_is_no_markdown(text: str) -> None:
     ]
     for block in blocks:
         page = Page(rendered("\n\n".join(in_markdown_blocks([block]))))
-        assert page.tags <= set("h2 h3 p br table thead tbody tr th td strong em ul li blockquote".split())
+        assert {*page.tags} <= set("h2 h3 p br table thead tbody tr th td strong em ul li blockquote".split())
         for seen in told(block):
             assert flat(seen) in flat(page.text), (block, page.text)
-    assert Page(rendered("\n\n".join(in_markdown_blocks([Folded("", text)])))).tags <= {"blockquote", "p", "br"}
+    assert set(Page(rendered("\n\n".join(in_markdown_blocks([Folded("", text)])))).tags) <= {"blockquote", "p", "br"}
 
 
 def test_foreign_text_is_never_markup() -> None:

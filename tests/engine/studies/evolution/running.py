@@ -1,10 +1,9 @@
 """Small evolutions on the real engine and a real file, and what they left there."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.support.state import query
 from tidepool import Evolution
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.events import CallAnswered, Event
@@ -72,10 +71,7 @@ def _stopping_after(count: int) -> tuple[RunControl, Any]:
 def evolved(summary: dict[str, Any], database: Path) -> dict[str, Any]:
     """What must be the same for the same seed: every genome and every figure but those of time and money."""
     statistics = {name: value for name, value in summary["statistics"].items() if name != "performance"}
-    with closing(sqlite3.connect(database)) as connection:
-        genomes = connection.execute(
-            "SELECT generation, genome_id, parents, operator, prompt, fitness, accuracy, missing FROM genomes "
-            "WHERE batch_id = ? ORDER BY generation, genome_id",
-            (summary["batch_id"],),
-        ).fetchall()
+    columns = "generation, genome_id, parents, operator, prompt, fitness, accuracy, missing"
+    sql = f"SELECT {columns} FROM genomes WHERE batch_id = ? ORDER BY generation, genome_id"
+    genomes = query(database, sql, summary["batch_id"])
     return {"genomes": genomes, "statistics": statistics, "reason": summary["reason"], "units": summary["units"]}

@@ -3,14 +3,13 @@
 import asyncio
 import csv
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
+from tests.support.state import change, query
 from tidepool.engine.errors import NotFound
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_blocks, genome_named
@@ -46,16 +45,11 @@ def found_in(database: Path, wanted: AnswerFilter, genome: str | None = None) ->
         return found_answers(connection, batch, wanted, genome and genome_named(connection, batch, genome))
 
 
-def rows(database: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(database)) as connection:
-        return connection.execute(query, values).fetchall()
-
-
 def test_a_prompt_is_shown_with_its_history_and_its_answers(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     champion = told_json(capsys, evolved)["statistics"]["champion"]
     found = told_json(capsys, evolved, "--genome", "champion")
     assert found["genome"]["prompt"] == champion["prompt"] and found["genome"]["role"] == "champion"
-    asked = rows(evolved, "SELECT count(*) FROM answers WHERE genome_id = ?", champion["genome_id"])[0][0]
+    asked = query(evolved, "SELECT count(*) FROM answers WHERE genome_id = ?", champion["genome_id"])[0][0]
     assert len(found["answers"]) == asked == sum(sum(some.values()) for some in found["counts"].values())
     shown = told(capsys, evolved, "--genome", champion["genome_id"][:6], "--split", "judge")
     wrong = [answer for answer in found["answers"] if answer["split"] == "judge" and answer["correct"] is False]
@@ -65,10 +59,10 @@ def test_a_prompt_is_shown_with_its_history_and_its_answers(evolved: Path, capsy
 
 def test_a_problem_is_shown_with_everybodys_answers(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = "problem, split, genome_id, question, gold, reply, extracted"
-    wrong = rows(evolved, f"SELECT {columns} FROM answers WHERE correct = 0 AND extracted IS NOT NULL LIMIT 1")[0]
+    wrong = query(evolved, f"SELECT {columns} FROM answers WHERE correct = 0 AND extracted IS NOT NULL LIMIT 1")[0]
     everybody = told_json(capsys, evolved, "--problem", str(wrong[0]))["answers"]
     assert {answer["split"] for answer in everybody} == {"judge", "search"}
-    assert len(everybody) == rows(evolved, "SELECT count(*) FROM answers WHERE problem = ?", wrong[0])[0][0]
+    assert len(everybody) == query(evolved, "SELECT count(*) FROM answers WHERE problem = ?", wrong[0])[0][0]
     one = next(answer for answer in everybody if answer["reply"] == wrong[5])
     assert tuple(one[name] for name in columns.split(", ")) == wrong and one["correct"] is False
     shown = told(capsys, evolved, "--problem", str(wrong[0]), "--split", wrong[1], "--full")
@@ -81,7 +75,7 @@ def test_a_problem_is_shown_with_everybodys_answers(evolved: Path, capsys: pytes
 def test_an_evaluation_is_shown_with_its_questions_and_replies(
     evolved: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unit = rows(evolved, "SELECT sequence_number FROM conversations WHERE interaction_type = 'validation'")[0][0]
+    unit = query(evolved, "SELECT sequence_number FROM conversations WHERE interaction_type = 'validation'")[0][0]
     shown = told(capsys, evolved, "--conversation", str(unit), "--full")
     assert shown.count("\nquestion  ") == 20 and "held-out problems" in shown and "training problems" not in shown
     found = told_json(capsys, evolved, "--conversation", str(unit))
@@ -126,7 +120,7 @@ def test_a_prompt_is_named_by_its_beginning_or_its_role(evolved: Path, capsys: p
 
 def test_answers_go_out_with_every_export(evolved: Path, tmp_path: Path) -> None:
     columns = "problem, sample, genome_id, split, question, gold, reply, extracted"
-    kept = sorted(map(str, rows(evolved, f"SELECT {columns} FROM answers")))
+    kept = sorted(map(str, query(evolved, f"SELECT {columns} FROM answers")))
     names = columns.split(", ")
     (path,) = (one for one in export_batch(evolved, "last", "csv", tmp_path / "csv") if one.name == "answers.csv")
     with path.open(encoding="utf-8", newline="") as stream:
@@ -150,11 +144,8 @@ async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_
     sizes = {"population_size": 3, "max_generations": 1, "max_problems": 4, "validation_problems": 6, "elite_size": 1}
     config = study(task="judge", judge="simulated:judge", problems=problems, seed_final=False, **sizes)
     await run(config, database)
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute(
-            'UPDATE answer SET correct = NULL, details = \'{"unmarked": "the judge slept"}\' WHERE problem = 0'
-        )
-        connection.commit()
+    harm = 'UPDATE answer SET correct = NULL, details = \'{"unmarked": "the judge slept"}\' WHERE problem = 0'
+    change(database, harm)
     found = found_in(database, AnswerFilter()).answers
     assert all(answer.judgement and "Rating" in answer.judgement for answer in found)
     shown = told(capsys, database, "--genome", "champion", "--split", "judge", "--full")

@@ -5,9 +5,7 @@ message it came from.
 """
 
 import re
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 
 import tidepool.engine.runtime.accounts
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder
+from tests.support.state import query
 from tidepool import SecretGame
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import Agent, Service
@@ -96,8 +95,7 @@ class Table:
         return self.batches
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.database)) as connection:
-            return connection.execute(sql, values).fetchall()
+        return query(self.database, sql, *values)
 
     def requests(self) -> list[Request]:
         """Every message asked for, traced by its reply; only with replies that are tags."""

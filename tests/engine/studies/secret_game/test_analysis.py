@@ -1,15 +1,40 @@
 """Intervals and comparisons from rows as the view `outcomes` gives them: what `tests/engine/recomputed` does not reach."""
 
+from collections.abc import Iterable, Mapping
 from random import Random
+from typing import Any
 
 import pandas
 import pytest
 
 from tests.engine.recomputed.estimators import rate
-from tests.engine.studies.secret_game.talks import analysed, rows
-from tidepool.engine.studies.secret_game.analysis import GameDesign
+from tidepool.engine.studies.secret_game.analysis import GameDesign, analyse_sides
 from tidepool.engine.studies.secret_game.report import blocks
-from tidepool.engine.studies.secret_game.sides import SideOutcome
+from tidepool.engine.studies.secret_game.scoring import sides, standard_points
+from tidepool.engine.studies.secret_game.sides import SideColumns, SideOutcome
+
+Talk = tuple[str, str, bool, bool]
+"""opener, partner, and whether each revealed"""
+
+
+def rows(*talks: Talk, game: int = 1) -> list[SideOutcome]:
+    found = []
+    for number, talk in enumerate(talks, 1):
+        for opener, side in zip((True, False), sides(*talk), strict=True):
+            score = standard_points(side.revealed, side.obtained)
+            talk_of = (f"{game}/{number}", game, side.agent, side.opponent)
+            found.append(SideOutcome(*talk_of, opener, side.revealed, side.obtained, score=score))
+    return found
+
+
+def analysed(
+    rows: Iterable[SideOutcome], failed: Mapping[tuple[str, str], int] | None = None, played: GameDesign | None = None
+) -> dict[str, Any]:
+    found, columns = list(rows), SideColumns()
+    if found:
+        columns.add([side.conversation_id for side in found], [side[1:] for side in found])
+    return analyse_sides(columns.of_whole_talks(), failed, played)
+
 
 FOUR_TALKS = rows(
     ("Ada", "Bo", True, True), ("Bo", "Ada", False, True), ("Ada", "Cy", False, False), ("Cy", "Bo", True, False)

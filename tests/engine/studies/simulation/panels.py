@@ -1,8 +1,8 @@
 """Small studies for tests."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +30,9 @@ def panel(
     )
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(path)
-    connection.row_factory = sqlite3.Row
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
 def rows(path: Path, query: str, *values: Any) -> list[dict[str, Any]]:
-    with opened(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute(query, values)]
 
 

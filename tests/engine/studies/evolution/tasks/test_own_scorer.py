@@ -1,9 +1,7 @@
 """A scorer of the user's own: what it may say, what becomes of one that errs or hangs, and whose word has it run."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -230,8 +228,7 @@ async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
         await resume_batch(batch, database, overrides=["providers.simulated.latency=0.0"])
     question = question_about(database, batch)
     assert question and question.rows()[0][0] == "runs" and "score.py:mark" in question.rows()[0][1]
-    with closing(sqlite3.connect(database)) as connection:
-        config = connection.execute("SELECT config FROM batch").fetchone()[0]
+    ((config,),) = query(database, "SELECT config FROM batch")
     anew = copied_config(batch, config)["evolution"]
     assert anew["scorer"] == "not-trusted:score.py:mark"
     assert not proof.exists()
