@@ -160,7 +160,9 @@ async def steered(play: Play, options: argparse.Namespace) -> Played:
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
     if study_in_file(options.run):
-        return await run_again(options.rerun, options, listener, control)
+        cluster, _ = split_cluster_overrides(options.set)
+        study = options.rerun.planned()
+        return await run_planned(study, options.db, on_event=listener, control=control, cluster=cluster)
     config = load_config(options.run, options.set)
     for remark in remarks_on(config):
         echo_err(f"warning: {remark}")
@@ -205,13 +207,6 @@ class _Signals:
 
 
 # -- a study of a file again -------------------------------------------------------------------------------------------
-
-
-async def run_again(
-    rerun: Rerun, options: argparse.Namespace, listener: Listener, control: RunControl
-) -> dict[str, Any]:
-    cluster, _ = split_cluster_overrides(options.set)
-    return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
 
 
 def allowed_rerun(place: StudyInFile, options: argparse.Namespace) -> Rerun:
