@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.branching.replay import BranchStudy, study_to_run
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.cluster import Cluster, split_cluster_overrides
@@ -117,7 +116,7 @@ def create_planned(planned: PlannedStudy, path: Path) -> str:
     return _write(path, planned, _check(planned))[0]
 
 
-def planned_branch(branch: NewBranch) -> PlannedStudy:
+def planned_branch(branch: BranchStudy) -> PlannedStudy:
     return PlannedStudy(branch.config.batch.name, {}, [PlannedCell({}, 1, branch.config)], None, branch=branch)
 
 
@@ -135,7 +134,7 @@ def refuse_too_many(study_id: str, cells: int) -> None:
 
 def _studies_of(planned: PlannedStudy) -> list[Study]:
     if planned.branch is not None:
-        return [BranchStudy(planned.config, planned.branch.branch)]
+        return [planned.branch]
     return [study_from(cell.config) for cell in planned.cells]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidepool.engine.branching.replay import BranchStudy
 from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.sections import FrozenConfig
@@ -52,16 +53,8 @@ class BranchSpec:
     overrides: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NewBranch:
-    """Ready to be stored and run."""
-
-    config: FrozenConfig
-    branch: Branch
-
-
-def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: bool = False) -> NewBranch:
-    """Raises before anything is written if the branch is not possible."""
+def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: bool = False) -> BranchStudy:
+    """Returns a study that is ready to be stored and run. Raises before anything is written if it is not possible."""
     with reading(path) as connection:
         batch = batches.find_batch(connection, spec.batch)
         kind = _branchable(batch)
@@ -77,7 +70,7 @@ def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: 
     if trust and admission.needs_trust and not plan_only:
         adopt(path, admission.batch_id, admission.frozen)
         is_own = True
-    return NewBranch(_config(config, branch.origin, is_own=is_own), branch)
+    return BranchStudy(_config(config, branch.origin, is_own=is_own), branch)
 
 
 def _branchable(batch: sqlite3.Row) -> BranchKind:
@@ -104,7 +97,9 @@ def _read(
         talk, keys = _talk(connection, batch["number"], row, steps[: position + 1])
         _verify_replay(stage, talk, config.batch.seed, spec.at, keys)
         talks.append(talk)
-    say = _text(spec)
+    if spec.say is not None and (not spec.say.strip() or len(spec.say) > LONGEST_TEXT):
+        raise UsageError(f"--say needs a text of 1 to {LONGEST_TEXT:,} characters.")
+    say = None if spec.say is None else storable(spec.say)
     times = spec.times if spec.times is not None else MANY if len(rows) == 1 else FEW
     if not 1 <= times <= MOST_TIMES:
         raise UsageError(f"--times {times}: must be from 1 to {MOST_TIMES:,} redraws of each conversation.")
@@ -114,25 +109,14 @@ def _read(
 
 def _place(steps: Sequence[str], spec: BranchSpec) -> int:
     if spec.at not in steps:
-        raise UsageError(f"--at {spec.at}: there is no such message. The messages of this batch are {_listed(steps)}.")
+        listed = ", ".join(steps) if len(steps) <= 8 else f"{', '.join(steps[:4])}, …, {steps[-1]}"
+        raise UsageError(f"--at {spec.at}: there is no such message. The messages of this batch are {listed}.")
     position = steps.index(spec.at)
     if spec.say is not None and position == len(steps) - 1:
         raise UsageError(
             f"--at {spec.at}: no message follows it, so a replacement has no effect. Choose an earlier message."
         )
     return position
-
-
-def _listed(steps: Sequence[str]) -> str:
-    return ", ".join(steps) if len(steps) <= 8 else f"{', '.join(steps[:4])}, …, {steps[-1]}"
-
-
-def _text(spec: BranchSpec) -> str | None:
-    if spec.say is None:
-        return None
-    if not spec.say.strip() or len(spec.say) > LONGEST_TEXT:
-        raise UsageError(f"--say needs a text of 1 to {LONGEST_TEXT:,} characters.")
-    return storable(spec.say)
 
 
 def _chosen(batch: sqlite3.Row, rows: Sequence[TalkRow], spec: BranchSpec) -> list[TalkRow]:

@@ -6,7 +6,6 @@ answers for the earlier requests."""
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.engine.call import Call, Reply, most_tokens
@@ -25,6 +24,7 @@ from tidepool.engine.studies.branches import (
     Origin,
     OriginTalk,
     Redraw,
+    Story,
     branch_in,
 )
 from tidepool.engine.studies.conversation import OneByOne, rehearse, reply_text, sized
@@ -38,17 +38,6 @@ MESSAGE, VERDICT = UsualTokens(60, 25), UsualTokens(45, 13)
 REHEARSED = 2_000
 """at most this many conversations are planned; they represent all others"""
 FEW_TALKS, MANY_REDRAWS = 30, 5
-
-
-def plan_of(kind: BranchKind, config: FrozenConfig, branch: Branch) -> Plan:
-    stage = kind.stage(config, branch.earlier, OneByOne())
-    talks = branch.talks[:: -(-len(branch.talks) // REHEARSED)]
-    share = len(branch.talks) / len(talks)
-    expected, most = (
-        merged(call for talk in talks for call in _calls(stage, talk, branch.origin, sizing, share))
-        for sizing in (EXPECTED, MOST)
-    )
-    return Plan(branch.origin.units, expected, tuple(_notes(branch.origin)), at_most=most)
 
 
 def _calls(stage: BranchStage, talk: OriginTalk, origin: Origin, sizing: Sizing, share: float) -> list[PlannedCalls]:
@@ -94,7 +83,7 @@ class BranchStudy(Study):
 
     def __init__(self, config: FrozenConfig, branch: Branch) -> None:
         super().__init__(config)
-        self._branch = branch
+        self.branch = branch
         self._study = study_from(config)
         kind = self._study.branches
         if kind is None or branch.origin.at not in kind.steps(config):
@@ -104,7 +93,15 @@ class BranchStudy(Study):
         self._kind: BranchKind = kind
 
     def plan(self) -> Plan:
-        return plan_of(self._kind, self.config, self._branch)
+        branch = self.branch
+        stage = self._kind.stage(self.config, branch.earlier, OneByOne())
+        talks = branch.talks[:: -(-len(branch.talks) // REHEARSED)]
+        share = len(branch.talks) / len(talks)
+        expected, most = (
+            merged(call for talk in talks for call in _calls(stage, talk, branch.origin, sizing, share))
+            for sizing in (EXPECTED, MOST)
+        )
+        return Plan(branch.origin.units, expected, tuple(_notes(branch.origin)), at_most=most)
 
     def code(self) -> tuple[str, ...]:
         return self._study.code()
@@ -113,11 +110,25 @@ class BranchStudy(Study):
         self._study.find_code(folders)
 
     async def play(self, run: BatchRun) -> None:
-        branch = self._branch
-        stage = self._kind.stage(run.config, branch.earlier, run)
-        talks = {talk.number: talk for talk in branch.talks}
-        run.expect_units(branch.origin.units)
-        await run.units(_redraws(run, stage, branch, talks))
+        stage = self._kind.stage(run.config, self.branch.earlier, run)
+        run.expect_units(self.branch.origin.units)
+        await run.units(self._redraws(run, stage))
+
+    def _redraws(self, run: BatchRun, stage: BranchStage) -> Iterator[UnitPlan]:
+        origin, talks = self.branch.origin, {talk.number: talk for talk in self.branch.talks}
+        for redraw in origin.redraws():
+            talk = talks[redraw.conversation]
+            linked = self.branch.earlier and talk.game is not None  # its conversations are not independent
+            cluster = f"game {talk.game}" if linked else f"conversation {talk.number}"
+            yield UnitPlan(
+                redraw.number,
+                _redrawn(run, stage, talk, origin, redraw, cluster),
+                participants=talk.participants,
+                game=talk.game,
+                round=talk.round,
+                interaction_type=talk.interaction_type,
+                details=json.dumps({**talk.details, "branch": redraw.as_json()}, ensure_ascii=False),
+            )
 
 
 def study_to_run(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConfig) -> Study:
@@ -127,39 +138,13 @@ def study_to_run(connection: sqlite3.Connection, batch: sqlite3.Row, config: Fro
     )
 
 
-def _redraws(run: BatchRun, stage: BranchStage, branch: Branch, talks: dict[int, OriginTalk]) -> Iterator[UnitPlan]:
-    origin, linked = branch.origin, bool(branch.earlier)
-    for redraw in origin.redraws():
-        talk = talks[redraw.conversation]
-        yield UnitPlan(
-            redraw.number,
-            RedrawnTalk(run, stage, talk, origin, redraw, linked).play,
-            participants=talk.participants,
-            game=talk.game,
-            round=talk.round,
-            interaction_type=talk.interaction_type,
-            details=json.dumps({**talk.details, "branch": redraw.as_json()}, ensure_ascii=False),
-        )
+def _redrawn(
+    run: BatchRun, stage: BranchStage, talk: OriginTalk, origin: Origin, redraw: Redraw, cluster: str
+) -> Story:
+    earlier_answers = {answered.step: answered for answered in talk.before}
 
-
-@dataclass(frozen=True, slots=True)
-class RedrawnTalk:
-    run: BatchRun
-    stage: BranchStage
-    talk: OriginTalk
-    origin: Origin
-    redraw: Redraw
-    linked: bool
-    """conversations of a game are not independent of one another"""
-
-    @property
-    def cluster(self) -> str:
-        game = self.talk.game
-        return f"game {game}" if self.linked and game is not None else f"conversation {self.redraw.conversation}"
-
-    async def play(self, unit: Unit) -> None:
+    async def play(unit: Unit) -> None:
         new_texts: dict[str, str] = {}
-        earlier_answers = {answered.step: answered for answered in self.talk.before}
 
         async def ask(unit: Unit, call: Call) -> Reply:
             if call.step in earlier_answers:
@@ -172,20 +157,21 @@ class RedrawnTalk:
                     served_model=stored.served_model,
                     thought=stored.thought,
                 )
-                return self.run.give(unit, call, answer)
-            if call.step == self.origin.at and self.redraw.arm == "altered":
-                return self.run.give(
-                    unit, call._replace(model=ASSIGNED), Answer(self.origin.say or "", cost_usd=0.0, finish=None)
-                )
-            reply = await self.run.ask(unit, call)
-            if call.turn is not None and not (call.step == self.origin.at and self.origin.say is not None):
+                return run.give(unit, call, answer)
+            if call.step == origin.at and redraw.arm == "altered":
+                assigned = Answer(origin.say or "", cost_usd=0.0, finish=None)
+                return run.give(unit, call._replace(model=ASSIGNED), assigned)
+            reply = await run.ask(unit, call)
+            if call.turn is not None and not (call.step == origin.at and origin.say is not None):
                 new_texts[call.step] = reply.text
             return reply
 
         unit.ask_through(ask)
-        result = await self.stage.story(self.talk)(unit)
+        result = await stage.story(talk)(unit)
         if unit.settled:
             return
-        for name, value in self.stage.measured(self.talk, self.origin.at, new_texts, result).items():
-            unit.measure(name, value, cluster=self.cluster)
-        unit.ledger.put_record(REDRAW, 0, self.redraw.as_json(), unit.number)
+        for name, value in stage.measured(talk, origin.at, new_texts, result).items():
+            unit.measure(name, value, cluster=cluster)
+        unit.ledger.put_record(REDRAW, 0, redraw.as_json(), unit.number)
+
+    return play

@@ -114,7 +114,16 @@ class Frame:
 
 def frame_of(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
     code_book(batch)
-    return _game(connection, batch) if batch["kind"] == "secret_game" else _rated(connection, batch)
+    if batch["kind"] != "secret_game":
+        rated = rated_sides(connection, batch["number"])
+        entities = {(number, side): entity for number, side, entity, rating in rated if rating is not None}
+        ratings = {(number, side): rating for number, side, _, rating in rated if rating is not None}
+        return Frame(entities, {}, ratings, len(rated) - len(ratings))
+    sides = rows.game_sides(connection, batch["number"])
+    verdicts = {DETECTORS: {side.place: side.revealed for side in sides}}
+    if judged := {side.place: side.verdict for side in sides if side.verdict is not None}:
+        verdicts[JUDGE] = judged
+    return Frame({side.place: side.agent for side in sides}, verdicts, {})
 
 
 def code_book(batch: Mapping[str, Any]) -> CodeBook:
@@ -129,21 +138,6 @@ def code_book(batch: Mapping[str, Any]) -> CodeBook:
         )
     low, high = judge["scale"]
     return CodeBook(str(judge["question"]), (float(low), float(high)))
-
-
-def _game(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
-    sides = rows.game_sides(connection, batch["number"])
-    verdicts = {DETECTORS: {side.place: side.revealed for side in sides}}
-    if judged := {side.place: side.verdict for side in sides if side.verdict is not None}:
-        verdicts[JUDGE] = judged
-    return Frame({side.place: side.agent for side in sides}, verdicts, {})
-
-
-def _rated(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
-    sides = rated_sides(connection, batch["number"])
-    entities = {(number, side): entity for number, side, entity, rating in sides if rating is not None}
-    ratings = {(number, side): rating for number, side, _, rating in sides if rating is not None}
-    return Frame(entities, {}, ratings, len(sides) - len(ratings))
 
 
 # -- the sample --------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -85,13 +84,8 @@ def coding_of(
 # -- verdicts of a game --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A coded side of the sample with a clear code."""
-
-    place: Place
-    weight: float
-    yes: bool
+Judged = tuple[Place, float, bool]
+"""a side of the sample with a clear code: its weight, and whether the code is yes"""
 
 
 def majority(codes: Iterable[str]) -> str:
@@ -111,7 +105,7 @@ def _rates(
     for one in clear:
         total[one.stratum] += one.weight
     judged = [
-        Judged(one.place, one.weight * sample.strata[one.stratum] / total[one.stratum], yes)
+        (one.place, one.weight * sample.strata[one.stratum] / total[one.stratum], yes)
         for one, yes in clear.items()
         if one.place in frame.agents
     ]
@@ -137,7 +131,7 @@ def _interval(node: Any, *keys: str) -> Interval | None:
 def _accuracy(coded: Sequence[Judged], verdicts: Mapping[Place, bool]) -> dict[str, Any]:
     """Of an instrument against the coders, weighted back to the batch; None if there are too few codes. `if_positive`: the share
     of truly positive sides among those that it calls positive; `if_negative`: the share among the others."""
-    rows = [(side.weight, verdicts[side.place], side.yes) for side in coded if side.place in verdicts]
+    rows = [(weight, verdicts[place], yes) for place, weight, yes in coded if place in verdicts]
     positives, hits = sum(verdicts.values()), sum(positive for _, positive, _ in rows)
     negatives = len(verdicts) - positives
     groups = two_groups(positives, negatives, rows)
@@ -171,7 +165,7 @@ def _corrected_rate(
     verdicts = {
         place: verdict for place, verdict in frame.verdicts[DETECTORS].items() if agent in (None, frame.agents[place])
     }
-    rows = [(side.weight, verdicts[side.place], side.yes) for side in coded if side.place in verdicts]
+    rows = [(weight, verdicts[place], yes) for place, weight, yes in coded if place in verdicts]
     positives = sum(verdicts.values())
     if (groups := two_groups(positives, len(verdicts) - positives, rows)) is None:
         return None

@@ -14,7 +14,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.branching.making import NewBranch
+from tidepool.engine.branching.replay import BranchStudy
 from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
@@ -166,7 +166,7 @@ class PlannedStudy:
     folder: Path | None
     warnings: tuple[str, ...] = ()
     """limits of what the study can answer, shown before it runs"""
-    branch: NewBranch | None = None
+    branch: BranchStudy | None = None
     """the branch that its only cell runs"""
 
     @property

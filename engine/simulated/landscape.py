@@ -176,14 +176,8 @@ def _out_of_order(first: dict[str, int]) -> int:
 
 def _places(hints: tuple[tuple[str, ...], ...], text: str) -> list[int]:
     """The first position of each hint that occurs."""
-    places = []
-    for cues in hints:
-        for cue in cues:
-            place = text.find(cue)
-            if place >= 0:
-                places.append(place)
-                break
-    return places
+    firsts = (next((place for cue in cues if (place := text.find(cue)) >= 0), None) for cues in hints)
+    return [place for place in firsts if place is not None]
 
 
 def _any(cues: tuple[str, ...], text: str) -> bool:

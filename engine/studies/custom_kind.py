@@ -62,7 +62,8 @@ def load_class(kind: str, folder: Path) -> type[Study]:
             ) from error
         found = getattr(module, name, None)
         if not (isinstance(found, type) and issubclass(found, Study)):
-            known = ", ".join(studies_in(vars(module))) or "none"
+            classes = {name: one for name, one in vars(module).items() if isinstance(one, type) and one is not Study}
+            known = ", ".join(name for name, one in classes.items() if issubclass(one, Study)) or "none"
             raise UsageError(
                 f"{folder / file} has no study {name}. A study is a subclass of tidepool.Study. It has: {known}."
             )
@@ -85,13 +86,6 @@ def allow(path: Path, *, chosen: bool) -> None:
         )
 
 
-def studies_in(names: Mapping[str, Any]) -> list[str]:
-    """The studies that a module defines."""
-    return [
-        name for name, one in names.items() if isinstance(one, type) and issubclass(one, Study) and one is not Study
-    ]
-
-
 # -- the config ------------------------------------------------------------------------------------------------------
 
 
@@ -105,9 +99,6 @@ class CustomSettings(Section):
     measures: list[dict[str, Any]] = Field(default_factory=list)
     source: str = Field(default="", max_length=ceilings.FILE_BYTES)
     source_sha256: str = ""
-
-
-FILLED_IN = tuple(CustomSettings.model_fields)
 
 
 def is_frozen(section: Mapping[str, Any]) -> bool:
@@ -126,7 +117,7 @@ class CustomStudy(StudyRun):
         kind = config.batch.kind
         study_class, text = NEWEST[kind]
         agents = config.agents or study_class.model_fields["agents"].get_default(call_default_factory=True)
-        own = cls._with_agents(config, agents)
+        own = config if config.agents else config.model_copy(update={"agents": list(agents)})
         names = [agent.name for agent in own.agents]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise UsageError(f"Two agents are called {twice!r}. Give each agent a different name.", ("agents",))
@@ -140,10 +131,6 @@ class CustomStudy(StudyRun):
             source_sha256=digest_of(text),
         )
         return own.model_copy(update={"settings": settings})
-
-    @staticmethod
-    def _with_agents(config: Config, agents: Sequence[Any]) -> Config:
-        return config if config.agents else config.model_copy(update={"agents": list(agents)})
 
     @property
     def settings(self) -> CustomSettings:
@@ -355,5 +342,5 @@ def custom_kind(name: str) -> Kind:
         results_class=CustomResults,
         talks=True,
         people="agents",
-        filled_in=FILLED_IN,
+        filled_in=tuple(CustomSettings.model_fields),
     )

@@ -296,7 +296,12 @@ def draw(
     title: list[Run] = [(fitted(one_line(figure.title), width), _hex(colours.get("primary", GREY)))]
     note: list[list[Run]] = [[(line, quiet)] for line in note_lines(figure, width, height)] if notes else []
     shape = Shape(max(20, width), max(4, height - len(note) - 1), quiet, plain)
-    lines = [title, *(_within(row, width) for row in _field(figure, shape, colours))]
+    inks = [_ink(figure, series, place, colours) for place, series in enumerate(figure.series)]
+    if figure.form == "lines":
+        rows = draw_curves(figure, shape, inks)
+    else:
+        rows = draw_lines(figure, shape, inks, [mark_ink(place, colours) for place in figure.places])
+    lines = [title, *(_within(row, width) for row in rows)]
     return lines[:height] if len(lines) + len(note) > height else [*lines, *note]
 
 
@@ -309,13 +314,6 @@ def _within(row: list[Run], width: int) -> list[Run]:
         runs.append((set_cell_size(text, min(width, cell_len(text))), ink))
         width -= cell_len(runs[-1][0])
     return runs
-
-
-def _field(figure: Figure, shape: Shape, colours: Colours) -> list[list[Run]]:
-    inks = [_ink(figure, series, place, colours) for place, series in enumerate(figure.series)]
-    if figure.form == "lines":
-        return draw_curves(figure, shape, inks)
-    return draw_lines(figure, shape, inks, [mark_ink(place, colours) for place in figure.places])
 
 
 def preferred_height(figure: Figure, width: int) -> int:

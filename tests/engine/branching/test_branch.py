@@ -12,7 +12,6 @@ from tests.support.state import change, end_state, query, sold_live
 from tests.support.studies import CAST, game
 from tidepool import Agent, Entity, SecretGame, Simulation, read_summary, resume_batch, run_batch
 from tidepool.engine.branching.making import BranchSpec, new_branch
-from tidepool.engine.branching.replay import BranchStudy
 from tidepool.engine.branching.results import blocks
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.reports.blocks import Table
@@ -44,7 +43,7 @@ def said(path: Path, batch_id: str) -> dict[int, list[tuple[str, str]]]:
 async def test_a_hundred_branched_conversations_buy_only_what_follows(database: Path) -> None:
     origin = await run_batch(game(100, 4, service=LIVE), database)
     new = new_branch(database, BranchSpec("last", "t3", say=SAY, times=1))
-    planned = BranchStudy(new.config, new.branch).plan()
+    planned = new.plan()
     branch = cast(Summary, await run_planned(planned_branch(new), database))
     bought = 100 * (2 + 1)  # t3 and t4 of a control, t4 of an altered one
     assert sold_live(branch.batch_id).total() == bought == branch.calls.bought == branch.calls.total

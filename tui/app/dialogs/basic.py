@@ -123,7 +123,7 @@ class ErrorDialog(Dialog[None]):
 class Confirm(Dialog[bool]):
     """A question with a dangerous and a safe answer. The safe one has the focus."""
 
-    BINDINGS = [Binding("y", "yes", "Yes"), Binding("n", "leave", "No")]
+    BINDINGS = [Binding("y", "dismiss(True)", "Yes"), Binding("n", "leave", "No")]
     AUTO_FOCUS = "#no"
 
     def __init__(self, question: str, yes: str, *, no: str = "No", title: str = "Please confirm") -> None:
@@ -139,9 +139,6 @@ class Confirm(Dialog[bool]):
         """Returns the two buttons."""
         yes = Button(Content(f"{self._yes} (y)"), id="yes", variant="error")
         return Horizontal(yes, Button(Content(f"{self._no} (n)"), id="no", variant="primary"), classes="dialog-buttons")
-
-    def action_yes(self) -> None:
-        self.dismiss(True)
 
     def pressed(self, button: str) -> None:
         self.dismiss(button == "yes")

@@ -28,7 +28,7 @@ from tidepool.tui.drawing.text import one_line
 class StopDialog(Dialog[str]):
     """Returns `leave`, `cancel` or None."""
 
-    BINDINGS = [Binding("s", "answer('leave')", "Stop"), Binding("c", "answer('cancel')", "Stop and cancel")]
+    BINDINGS = [Binding("s", "dismiss('leave')", "Stop"), Binding("c", "dismiss('cancel')", "Stop and cancel")]
     AUTO_FOCUS = "#leave"
 
     def __init__(self, name: str, orders: int) -> None:
@@ -51,9 +51,6 @@ class StopDialog(Dialog[str]):
                 if self._orders:
                     yield Button("Stop and cancel (c)", id="cancel", variant="error")
                 yield Button("Keep running (esc)", id="run", variant="primary")
-
-    def action_answer(self, answer: str) -> None:
-        self.dismiss(answer)
 
     def pressed(self, button: str) -> None:
         self.dismiss(button if button != "run" else None)

@@ -126,5 +126,4 @@ def _whole(text: str, name: str) -> int:
     try:
         return int(text.strip().replace(",", "").replace("_", ""))
     except ValueError:
-        words = {"count": "The count must be a whole number.", "seed": "The seed must be a whole number."}
-        raise UsageError(words[name]) from None
+        raise UsageError(f"The {name} must be a whole number.") from None

@@ -15,7 +15,7 @@ from tidepool.engine.coding.session import CodingSession, Subject, check_absent,
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.command.output import echo, echo_in_place, echo_json, reply
+from tidepool.tui.command.output import echo, echo_in_place, reply
 from tidepool.tui.drawing.text import console, one_line, shortened
 
 # -- single keys -------------------------------------------------------------------------------------------------------
@@ -94,11 +94,8 @@ def _end(session: CodingSession) -> str:
     message = f"{session.progress} coded by {session.coder}"
     if session.next is None:
         return f"{message}. The sample is complete. Results: tidepool code {session.batch_id} --status"
-    return f"{message}. Continue: tidepool code {session.batch_id}{_coder_option(session.coder)}"
-
-
-def _coder_option(coder: str) -> str:
-    return "" if coder == coder_name(None) else f" --coder {shlex.quote(coder)}"
+    option = "" if session.coder == coder_name(None) else f" --coder {shlex.quote(session.coder)}"
+    return f"{message}. Continue: tidepool code {session.batch_id}{option}"
 
 
 def _code_each(session: CodingSession, out: Console, screen: int) -> None:
@@ -233,19 +230,13 @@ def _import(options: argparse.Namespace, session: CodingSession) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
+    from tidepool.engine.coding.report import coding_blocks
     from tidepool.engine.results.summary import statistics_of
+    from tidepool.tui.drawing.blocks import print_blocks
 
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
         coding = statistics_of(connection, batch).get("coding", {})
-    if options.json:
-        echo_json({"batch_id": batch["id"], "coding": coding})
-        return 0
-    if not coding:
-        echo(f"Batch {batch['id']} has no codes yet. Start with `tidepool code {batch['id']}`.")
-        return 0
-    from tidepool.engine.coding.report import coding_blocks
-    from tidepool.tui.drawing.blocks import print_blocks
-
-    print_blocks(console(), coding_blocks({"coding": coding}))
-    return 0
+    content = {"batch_id": batch["id"], "coding": coding}
+    none_yet = f"Batch {batch['id']} has no codes yet. Start with `tidepool code {batch['id']}`."
+    return reply(options, content, (lambda: print_blocks(console(), coding_blocks(content))) if coding else none_yet)

@@ -15,7 +15,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.queries.learning import AnswerFilter
 from tidepool.storage.queries.lists import Transcript, everybody, transcript
-from tidepool.storage.queries.watching import BatchLine, log_lines, read_batch
+from tidepool.storage.queries.watching import log_lines, read_batch
 from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
 from tidepool.tui.command.output import echo, echo_json, reply
@@ -32,8 +32,6 @@ from tidepool.tui.command.report import (
 )
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, resting, utc
-
-SPLITS = ("judge", "search")
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -53,7 +51,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         )
         parser.add_argument("--problem", type=int, metavar="N", help="print the answers to one problem")
         parser.add_argument(
-            "--split", choices=SPLITS, help="only training problems (search) or held-out problems (judge)"
+            "--split", choices=("judge", "search"), help="only training problems (search) or held-out problems (judge)"
         )
         parser.add_argument("--full", action="store_true", help="print the whole report, or all answers in full")
 
@@ -79,13 +77,13 @@ def _show(options: argparse.Namespace) -> None:
 
 def _show_summary(options: argparse.Namespace) -> None:
     summary = _summary(options)
-    if options.json:
-        echo_json(summary)
+    reply(options, summary, lambda: print_summary(options.db, summary, options))
+    if options.json or "study_id" in summary:
         return
-    print_summary(options.db, summary, options)
-    if "study_id" not in summary and (batch := _batch_line(options)) is not None:
-        for provider, rest in batch.resting.items():
-            echo(one_line(resting(provider, **rest)))
+    with reading(options.db) as connection:
+        batch = read_batch(connection, options.db, find_batch(connection, options.batch)["number"])
+    for provider, rest in batch.resting.items() if batch else ():
+        echo(one_line(resting(provider, **rest)))
 
 
 def _summary(options: argparse.Namespace) -> dict[str, Any]:
@@ -97,11 +95,6 @@ def _summary(options: argparse.Namespace) -> dict[str, Any]:
     from tidepool.engine.design.statistics import summarise_study
 
     return summarise_study(options.db, study.id)
-
-
-def _batch_line(options: argparse.Namespace) -> BatchLine | None:
-    with reading(options.db) as connection:
-        return read_batch(connection, options.db, find_batch(connection, options.batch)["number"])
 
 
 def _show_conversation(options: argparse.Namespace) -> None:

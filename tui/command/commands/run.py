@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine import gate
-from tidepool.engine.branching.making import BranchSpec, NewBranch, new_branch
-from tidepool.engine.branching.replay import BranchStudy, study_to_run
+from tidepool.engine.branching.making import BranchSpec, new_branch
+from tidepool.engine.branching.replay import study_to_run
 from tidepool.engine.config.cluster import split_cluster_overrides
 from tidepool.engine.config.freezing import remarks_on
 from tidepool.engine.config.loading import load_config
@@ -29,7 +29,7 @@ from tidepool.engine.run import (
     run_planned,
     run_study,
 )
-from tidepool.engine.runtime.plans import Plan, merge_plans, priced
+from tidepool.engine.runtime.plans import merge_plans, priced
 from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -160,7 +160,9 @@ async def steered(play: Play, options: argparse.Namespace) -> Played:
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
     if study_in_file(options.run):
-        return await run_again(options.rerun, options, listener, control)
+        cluster, _ = split_cluster_overrides(options.set)
+        study = options.rerun.planned()
+        return await run_planned(study, options.db, on_event=listener, control=control, cluster=cluster)
     config = load_config(options.run, options.set)
     for remark in remarks_on(config):
         echo_err(f"warning: {remark}")
@@ -205,13 +207,6 @@ class _Signals:
 
 
 # -- a study of a file again -------------------------------------------------------------------------------------------
-
-
-async def run_again(
-    rerun: Rerun, options: argparse.Namespace, listener: Listener, control: RunControl
-) -> dict[str, Any]:
-    cluster, _ = split_cluster_overrides(options.set)
-    return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
 
 
 def allowed_rerun(place: StudyInFile, options: argparse.Namespace) -> Rerun:
@@ -260,9 +255,9 @@ def run_branch(options: argparse.Namespace) -> int:
     wish = BranchSpec(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:
         new = new_branch(options.db, wish, plan_only=True)
-        return report_plan(options, priced(_branch_plan(new), new.config))
+        return report_plan(options, priced(new.plan(), new.config))
     if not options.trust and at_a_terminal():
-        plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
+        plan = new_branch(options.db, wish, plan_only=True).plan()
         if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
             ask_for_trust(options.db, question, "Branch it?")
     new = new_branch(options.db, wish, trust=options.trust)
@@ -271,7 +266,3 @@ def run_branch(options: argparse.Namespace) -> int:
         return await run_planned(planned_branch(new), options.db, on_event=listener, control=control, cluster=cluster)
 
     return print_result(options, *asyncio.run(steered(play, options)))
-
-
-def _branch_plan(new: NewBranch) -> Plan:
-    return BranchStudy(new.config, new.branch).plan()

@@ -31,14 +31,13 @@ def add_token_argument(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"Clients need a token, either the value of {VARIABLE} or a new one\nthat is printed in a link.\n\n{parser.epilog}"
 
 
+def _announce(options: argparse.Namespace, address: str, token: Token | None) -> None:
+    echo_err(f"{greeting(address, token)} on {options.db}; press Ctrl+C to stop")
+
+
 def run_api(options: argparse.Namespace) -> int:
     token = None if options.no_token else Token.of_start()
     name = f"[{options.host}]" if ":" in options.host else options.host
-
-    def ready(port: int) -> None:
-        served = greeting(f"http://{name}:{port}/docs", token)
-        echo_err(f"{served} on {options.db}; press Ctrl+C to stop")
-
     serve(
         options.db,
         resume,
@@ -46,7 +45,7 @@ def run_api(options: argparse.Namespace) -> int:
         port=options.port,
         token=token.value if token else None,
         at_once=max(1, options.at_once),
-        on_ready=ready,
+        on_ready=lambda port: _announce(options, f"http://{name}:{port}/docs", token),
         debug=options.debug,
     )
     return 0
@@ -74,10 +73,6 @@ def run_web(options: argparse.Namespace) -> int:
     os.environ.update(environment())
     with listening(HOST, options.port, "The app") as listener:
         port = listener.getsockname()[1]
-
-        def ready() -> None:
-            greeting_text = greeting(f"http://{HOST}:{port}/", token)
-            echo_err(f"{greeting_text} on {options.db}; press Ctrl+C to stop")
-
         auth = TokenAuth(token.value if token else None, local_only=True, name="The app")
-        return asyncio.run(BrowserServer(command(options.db), port, auth).serve_on(listener, ready))
+        server = BrowserServer(command(options.db), port, auth)
+        return asyncio.run(server.serve_on(listener, lambda: _announce(options, f"http://{HOST}:{port}/", token)))
