@@ -25,6 +25,7 @@ _FROM_MORSE = dict(zip(_MORSE_CODES.split(), "abcdefghijklmnopqrstuvwxyz01234567
 _MORSE_RUN = re.compile(r"[.-]{1,6}(?:[ \n\t/|]+[.-]{1,6})+")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{4,}")
 _HEX_RUN = re.compile(r"(?:(?:0x|\\x|\\u00|%)?[0-9a-f]{2}[\s:,-]{0,2}){3,}")
+_DIGIT = re.compile(r"[0-9]")
 _HEX_SIGNS = re.compile(r"0x|\\u00|[\s:,%\\x-]")
 _OF_CODES = re.compile(r"rot-?\s?13|cipher|caesar|decod|shifted? by")
 
@@ -43,7 +44,8 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     hit = None
     if any(piece in message.text for piece in _base64_pieces(secret.strip())):
         hit = _decoded(Folded(message.text, message.text), secret, _BASE64_RUN, _from_base64)
-    hit = hit or _decoded(message, secret, _HEX_RUN, lambda run: bytes.fromhex(_HEX_SIGNS.sub("", run)))
+    if hit is None and (_DIGIT.search(message.plain) or not plain.isascii()):  # ASCII has a digit in each code
+        hit = _decoded(message, secret, _HEX_RUN, lambda run: bytes.fromhex(_HEX_SIGNS.sub("", run)))
     return hit or _decoded(message, secret, _MORSE_RUN, _from_morse)
 
 

@@ -30,10 +30,16 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     if len(letters) < SHORTEST or letters.isdecimal():
         return None
     spoken = _WORD.findall(message.plain)
+    least = max(0.0, 2 * threshold - 100)
+    shortest, longest = len(letters) * least / (200 - least), len(letters) * (200 - least) / max(least, 1e-9)
+    """a run of another length has a lower ratio than `least`"""
     best: tuple[bool, float, Span] | None = None
     for width in range(max(1, len(words) - 1), len(words) + 2):
-        runs = list(map("".join, zip(*(spoken[place:] for place in range(width)), strict=False)))
-        least = max(0, 2 * threshold - 100)
+        runs = {
+            place: run
+            for place, run in enumerate(map("".join, zip(*(spoken[place:] for place in range(width)), strict=False)))
+            if shortest - 1e-6 <= len(run) <= longest + 1e-6
+        }
         alike = process.extract(letters, runs, scorer=fuzz.ratio, score_cutoff=least, limit=_MOST_LOOKED_AT)
         for run, _, first in alike:
             score = likeness(run, letters)

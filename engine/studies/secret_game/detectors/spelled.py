@@ -20,6 +20,7 @@ _OPEN, _CLOSED = r"(?<![^\W_])(?<!\w')", r"(?![^\W_])"
 _BETWEEN_LETTERS = rf"(?:{_SIGNS}(?:[^\W_]{{2,20}}|[ai0-9])){{0,8}}?{_SIGNS}"
 _BETWEEN_DIGITS = r"[\W_]{1,4}(?:(?:and|then|next|followed by|an?)[\W_]{1,3}){0,2}"
 _TOKEN = re.compile(r"[^\W_]+")
+_SINGLE = re.compile(r"(?<![^\W_])[^\W_](?![^\W_])")
 _BACKWARDS = re.compile(
     r"backward|revers|mirror|flip|right to left|other way|turn\b.{0,20}\baround|from the (?:end|last)"
 )
@@ -60,13 +61,15 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
 
 def _hits(message: Folded, secret: str) -> Iterator[Hit]:
     plain, spellings = message.plain, _spellings(secret)
+    singles = set(_SINGLE.findall(plain)) if spellings else set()
     for letters, alone, _ in spellings:
-        for match in alone.finditer(plain):
+        for match in alone.finditer(plain) if singles.issuperset(letters) else ():  # nearly always false, and fast
             if not _goes_on(plain, match.span(), letters):
                 yield message.hit(match.span())
     if spellings and not spellings[0][0].isdecimal():
+        joined = "".join(_TOKEN.findall(plain))
         for letters, _, parts in spellings:
-            for match in parts.finditer(plain):
+            for match in parts.finditer(plain) if letters in joined else ():
                 if len(match.group()) > len(letters) and stands_alone(plain, match.span()):
                     yield from _parted(message, match.span(), secret)
         yield from _acrostics(message, spellings[0][0])
