@@ -117,11 +117,11 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("change", STRANGE.values(), ids=STRANGE.keys())
-def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Path, other: Path, change: str) -> None:
+@pytest.mark.parametrize("harm", STRANGE.values(), ids=STRANGE.keys())
+def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Path, other: Path, harm: str) -> None:
     prepare(database)
     before = fingerprint(database)
-    change(other, change)
+    change(other, harm)
     with pytest.raises(FileError):
         import_file(database, other)
     assert fingerprint(database) == before

@@ -20,7 +20,8 @@ CONTRACT_KEYS = {
     "units": "total completed failed",
     "calls": "total bought cached replayed retried failed",
     "tokens": "input output",
-    "performance": "calls_per_second cache_hit_rate mean_latency peak_concurrency calls_in_flight_mean speedup_over_sequential",
+    "performance": "calls_per_second cache_hit_rate mean_latency peak_concurrency calls_in_flight_mean "
+    "speedup_over_sequential",
 }
 WAVE_KEYS = {"index", "calls", "failed", "seconds", "seconds_per_message", "transport"}
 
