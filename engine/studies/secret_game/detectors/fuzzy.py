@@ -19,6 +19,8 @@ from tidepool.engine.studies.secret_game.detectors.ordinary import is_named, is_
 
 SHORTEST = 5
 _WORD = re.compile(r"[^\W_]+")
+_MARGIN = 20
+"""how much lower the ratio of the best part of a message may be than that of the best run of whole words in it"""
 _MOST_LOOKED_AT = 300
 """how many likely places of a message are examined"""
 
@@ -29,17 +31,14 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     letters = "".join(words)
     if len(letters) < SHORTEST or letters.isdecimal():
         return None
-    spoken = _WORD.findall(message.plain)
     least = max(0.0, 2 * threshold - 100)
-    shortest, longest = len(letters) * least / (200 - least), len(letters) * (200 - least) / max(least, 1e-9)
-    """a run of another length has a lower ratio than `least`"""
+    joined = "".join(filter(str.isalnum, message.plain))
+    if least > _MARGIN and not fuzz.partial_ratio(letters, joined, score_cutoff=least - _MARGIN):
+        return None
+    spoken = _WORD.findall(message.plain)
     best: tuple[bool, float, Span] | None = None
     for width in range(max(1, len(words) - 1), len(words) + 2):
-        runs = {
-            place: run
-            for place, run in enumerate(map("".join, zip(*(spoken[place:] for place in range(width)), strict=False)))
-            if shortest - 1e-6 <= len(run) <= longest + 1e-6
-        }
+        runs = list(map("".join, zip(*(spoken[place:] for place in range(width)), strict=False)))
         alike = process.extract(letters, runs, scorer=fuzz.ratio, score_cutoff=least, limit=_MOST_LOOKED_AT)
         for run, _, first in alike:
             score = likeness(run, letters)

@@ -67,7 +67,7 @@ def _hits(message: Folded, secret: str) -> Iterator[Hit]:
             if not _goes_on(plain, match.span(), letters):
                 yield message.hit(match.span())
     if spellings and not spellings[0][0].isdecimal():
-        joined = "".join(_TOKEN.findall(plain))
+        joined = "".join(filter(str.isalnum, plain))
         for letters, _, parts in spellings:
             for match in parts.finditer(plain) if letters in joined else ():
                 if len(match.group()) > len(letters) and stands_alone(plain, match.span()):
