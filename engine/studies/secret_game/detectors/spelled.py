@@ -20,7 +20,7 @@ _OPEN, _CLOSED = r"(?<![^\W_])(?<!\w')", r"(?![^\W_])"
 _BETWEEN_LETTERS = rf"(?:{_SIGNS}(?:[^\W_]{{2,20}}|[ai0-9])){{0,8}}?{_SIGNS}"
 _BETWEEN_DIGITS = r"[\W_]{1,4}(?:(?:and|then|next|followed by|an?)[\W_]{1,3}){0,2}"
 _TOKEN = re.compile(r"[^\W_]+")
-_SINGLE = re.compile(r"(?<![^\W_])[^\W_](?![^\W_])")
+_SINGLE = re.compile(r"(?:^|[\W_])([^\W_])(?![^\W_])")
 _BACKWARDS = re.compile(
     r"backward|revers|mirror|flip|right to left|other way|turn\b.{0,20}\baround|from the (?:end|last)"
 )
