@@ -7,18 +7,16 @@ Many ordinary words resemble each other (stream and steam). So an ordinary word 
 it is announced as the secret. Secrets of under five letters resemble too many words and are not searched.
 """
 
-import re
 from itertools import islice
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from tidepool.engine.studies.secret_game.detectors.exact import find_word, spelling_variants
-from tidepool.engine.studies.secret_game.detectors.normalise import Folded, Hit, Span, fold
+from tidepool.engine.studies.secret_game.detectors.normalise import WORD, Folded, Hit, Span, fold
 from tidepool.engine.studies.secret_game.detectors.ordinary import is_named, is_real
 
 SHORTEST = 5
-_WORD = re.compile(r"[^\W_]+")
 _MARGIN = 20
 """how much lower the ratio of the best part of a message may be than that of the best run of whole words in it"""
 _MOST_LOOKED_AT = 300
@@ -27,15 +25,14 @@ _MOST_LOOKED_AT = 300
 
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     """The most similar certain place, else the most similar one."""
-    words = _WORD.findall(fold(secret))
+    words = WORD.findall(fold(secret))
     letters = "".join(words)
     if len(letters) < SHORTEST or letters.isdecimal():
         return None
     least = max(0.0, 2 * threshold - 100)
-    joined = "".join(filter(str.isalnum, message.plain))
-    if least > _MARGIN and not fuzz.partial_ratio(letters, joined, score_cutoff=least - _MARGIN):
+    spoken = message.words
+    if least > _MARGIN and not fuzz.partial_ratio(letters, "".join(spoken), score_cutoff=least - _MARGIN):
         return None
-    spoken = _WORD.findall(message.plain)
     best: tuple[bool, float, Span] | None = None
     for width in range(max(1, len(words) - 1), len(words) + 2):
         runs = list(map("".join, zip(*(spoken[place:] for place in range(width)), strict=False)))
@@ -53,7 +50,7 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
 
 
 def _span(plain: str, first: int, width: int) -> Span:
-    places = list(islice(_WORD.finditer(plain), first, first + width))
+    places = list(islice(WORD.finditer(plain), first, first + width))
     return places[0].start(), places[-1].end()
 
 

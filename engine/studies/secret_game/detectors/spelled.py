@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from tidepool.engine.studies.secret_game.detectors.exact import find_exact
-from tidepool.engine.studies.secret_game.detectors.normalise import Folded, Hit, Span, fold, stands_alone
+from tidepool.engine.studies.secret_game.detectors.normalise import WORD, Folded, Hit, Span, fold, stands_alone
 from tidepool.engine.studies.secret_game.detectors.ordinary import FUNCTIONAL, INTERJECTION, commonness, is_real
 
 SHORTEST = 3
@@ -19,8 +19,6 @@ _OPEN, _CLOSED = r"(?<![^\W_])(?<!\w')", r"(?![^\W_])"
 """the edges of a separate letter; the s of "it's" is not separate"""
 _BETWEEN_LETTERS = rf"(?:{_SIGNS}(?:[^\W_]{{2,20}}|[ai0-9])){{0,8}}?{_SIGNS}"
 _BETWEEN_DIGITS = r"[\W_]{1,4}(?:(?:and|then|next|followed by|an?)[\W_]{1,3}){0,2}"
-_TOKEN = re.compile(r"[^\W_]+")
-_SINGLE = re.compile(r"(?:^|[\W_])([^\W_])(?![^\W_])")
 _BACKWARDS = re.compile(
     r"backward|revers|mirror|flip|right to left|other way|turn\b.{0,20}\baround|from the (?:end|last)"
 )
@@ -61,13 +59,13 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
 
 def _hits(message: Folded, secret: str) -> Iterator[Hit]:
     plain, spellings = message.plain, _spellings(secret)
-    singles = set(_SINGLE.findall(plain)) if spellings else set()
+    singles = {word for word in message.words if len(word) == 1}
     for letters, alone, _ in spellings:
         for match in alone.finditer(plain) if singles.issuperset(letters) else ():  # nearly always false, and fast
             if not _goes_on(plain, match.span(), letters):
                 yield message.hit(match.span())
     if spellings and not spellings[0][0].isdecimal():
-        joined = "".join(filter(str.isalnum, plain))
+        joined = "".join(message.words)
         for letters, _, parts in spellings:
             for match in parts.finditer(plain) if letters in joined else ():
                 if len(match.group()) > len(letters) and stands_alone(plain, match.span()):
@@ -88,7 +86,7 @@ def _goes_on(plain: str, span: Span, letters: str) -> bool:
 def _parted(message: Folded, span: Span, secret: str) -> Iterator[Hit]:
     """Parts of the secret with signs or spaces between. Adjacent ordinary words are an uncertain hit, or no hit."""
     text = message.plain[slice(*span)]
-    pieces, joints = _TOKEN.findall(text), [joint for joint in _TOKEN.split(text) if joint]
+    pieces, joints = WORD.findall(text), [joint for joint in WORD.split(text) if joint]
     if find_exact(Folded(text, text), secret) or min(map(len, pieces)) == 1:
         return  # the secret with its own spaces or hyphens; single letters, as in "a board"
     common = [commonness(piece) for piece in pieces]
