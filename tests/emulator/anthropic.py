@@ -160,6 +160,7 @@ class Anthropic(Provider):
         return [
             web.post(f"{at}/messages", self.guard("live", self._live_call)),
             web.get(f"{at}/models", self.guard("models", self._models)),
+            web.get(f"{at}/models/{{id}}", self.guard("models", self._one_model)),
             *self.batches.routes(at),
         ]
 
@@ -252,6 +253,10 @@ class Anthropic(Provider):
         cards = [_card(name) for name in self.known_models]
         ends = {"first_id": cards[0]["id"], "last_id": cards[-1]["id"]}
         return json_response({"data": cards, "has_more": False, **ends})
+
+    async def _one_model(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["id"]
+        return json_response(_card(name)) if name in self.known_models else self.refusal(404, f"model: {name}")
 
 
 def _wrong_messages(body: dict[str, Any]) -> str:

@@ -58,6 +58,7 @@ class OpenAIBatches:
         guard = self._provider.guard
         return [
             web.post(f"{at}/files", guard("upload", self._upload)),
+            web.get(f"{at}/files", guard("list", self._list_files)),
             web.get(f"{at}/files/{{id}}", guard("list", self._one_file)),
             web.delete(f"{at}/files/{{id}}", guard("cancel", self._delete_file)),
             web.get(f"{at}/files/{{id}}/content", guard("results", self._content)),
@@ -85,6 +86,10 @@ class OpenAIBatches:
         stored = StoredFile(self._provider.new_id("file-"), filename, purpose, lines, size, int(time()))
         self._files[stored.id] = stored
         return stored
+
+    async def _list_files(self, request: web.Request) -> web.StreamResponse:
+        cards = [stored.card() for stored in reversed(self._files.values())]
+        return json_response({"object": "list", "data": cards, "has_more": False})
 
     async def _one_file(self, request: web.Request) -> web.StreamResponse:
         stored = self._files.get(request.match_info["id"])
@@ -318,6 +323,7 @@ class OpenAI(Provider):
             web.post(f"{at}/chat/completions", self.guard("live", self._live_call)),
             web.post(f"{at}/embeddings", self.guard("live", self._live_call)),
             web.get(f"{at}/models", self.guard("models", self._models)),
+            web.get(f"{at}/models/{{id}}", self.guard("models", self._one_model)),
             *self.batches.routes(at),
         ]
 
@@ -407,6 +413,12 @@ class OpenAI(Provider):
 
     async def _models(self, request: web.Request) -> web.StreamResponse:
         return json_response({"object": "list", "data": [_card(name) for name in self.known_models]})
+
+    async def _one_model(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["id"]
+        if name not in self.known_models:
+            return self.refusal(404, f"The model '{name}' does not exist", "model_not_found", "model")
+        return json_response(_card(name))
 
     def enqueued_room(self, model: str, tokens: int) -> bool:
         """Whether so many more tokens may wait in open batches of this model."""
