@@ -72,7 +72,6 @@ def mean(name: str, words: str = "", *, of: str = "", unit: str = "", bounds: In
 # -- units -------------------------------------------------------------------------------------------------------------
 
 
-Item: TypeAlias = "Agent | Sequence[Agent] | Any"
 Units: TypeAlias = "int | Iterable[Any]"
 """a number of equal units, or one item for each: its agents, or anything else that `play` needs"""
 
