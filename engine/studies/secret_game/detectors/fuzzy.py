@@ -31,7 +31,7 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
         return None
     least = max(0.0, 2 * threshold - 100)
     spoken = message.words
-    if least > _MARGIN and not fuzz.partial_ratio(letters, "".join(spoken), score_cutoff=least - _MARGIN):
+    if least > _MARGIN and not fuzz.partial_ratio(letters, message.joined, score_cutoff=least - _MARGIN):
         return None
     best: tuple[bool, float, Span] | None = None
     for width in range(max(1, len(words) - 1), len(words) + 2):

@@ -62,6 +62,7 @@ class Folded:
     _starts: list[int] = field(default_factory=list)
     """where each character of the original begins in the normalised form"""
     _words: list[str] = field(default_factory=list)
+    _joined: str = ""
 
     @property
     def words(self) -> list[str]:
@@ -71,6 +72,12 @@ class Folded:
             separated = self.plain.encode().translate(_SEPARATED).decode().split() if ascii_only else []
             self._words = separated if ascii_only else WORD.findall(self.plain)
         return self._words
+
+    @property
+    def joined(self) -> str:
+        """All letters and digits, without anything between them."""
+        self._joined = self._joined or "".join(self.words)
+        return self._joined
 
     @classmethod
     def of(cls, text: str) -> "Folded":

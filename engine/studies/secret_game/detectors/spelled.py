@@ -59,15 +59,14 @@ def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
 
 def _hits(message: Folded, secret: str) -> Iterator[Hit]:
     plain, spellings = message.plain, _spellings(secret)
-    singles = {word for word in message.words if len(word) == 1}
+    words = set(message.words)
     for letters, alone, _ in spellings:
-        for match in alone.finditer(plain) if singles.issuperset(letters) else ():  # nearly always false, and fast
+        for match in alone.finditer(plain) if words.issuperset(letters) else ():  # nearly always false, and fast
             if not _goes_on(plain, match.span(), letters):
                 yield message.hit(match.span())
     if spellings and not spellings[0][0].isdecimal():
-        joined = "".join(message.words)
         for letters, _, parts in spellings:
-            for match in parts.finditer(plain) if letters in joined else ():
+            for match in parts.finditer(plain) if letters in message.joined else ():
                 if len(match.group()) > len(letters) and stands_alone(plain, match.span()):
                     yield from _parted(message, match.span(), secret)
         yield from _acrostics(message, spellings[0][0])
