@@ -155,8 +155,9 @@ def _find_disguised(message: Folded, secret: str) -> Hit | None:
     if len(letters) < _SHORTEST or not (letters.isascii() and letters.replace(" ", "").isalpha()):
         return None
     plain, uncertain = message.plain, None
-    for match in re.finditer(re.escape(letters.translate(_SKELETON)), plain.translate(_SKELETON)):
-        start, end = match.span()
+    wanted, skeleton, end = letters.translate(_SKELETON), message.plain.translate(_SKELETON), 0
+    while (start := skeleton.find(wanted, end)) >= 0:
+        end = start + len(wanted)
         replaced = [sign for sign, letter in zip(plain[start:end], letters, strict=True) if sign != letter]
         edges = plain[max(0, start - 1) : start] + plain[end : end + 1]
         if not replaced or any("a" <= sign <= "z" for sign in replaced) or any(map(is_word_character, edges)):
