@@ -89,7 +89,7 @@ def total(counts: Counts, label: str) -> Count:
 
 _TITLES = {
     "reveal": ("Reveals", "found", "found, or uncertain"),
-    "none": ("Everyday text that gives nothing", "false alarms", "false alarms, or uncertain"),
+    "none": ("Everyday text without a reveal", "false alarms", "false alarms, or uncertain"),
     "uncertain": ("Messages that could be either", "taken for a reveal", "taken for a reveal, or uncertain"),
 }
 _HALVES = {

@@ -54,7 +54,7 @@ class Batch(SQLModel, table=True):
     stop_code: str | None = None
     """why it stopped, for programs; `reason` is for people"""
     study_id: str | None = None
-    """the study that the batch is a cell of"""
+    """the study with a design that the batch belongs to"""
     replicate: int | None = None
     origin: OptionalText = None
     """the source of a branch, as JSON"""

@@ -57,13 +57,14 @@ BATCHES = View(
     columns(
         """
         id | text | The id of the batch in commands and file names.
-        study_id | text | The study that the batch is a cell of; empty without a study.
-        kind | text | `secret_game`, `simulation`, `evolution`, `mutation`, or the name of a plugin's kind.
+        study_id | text | The study with a `[design]` that the batch belongs to; empty without one.
+        kind | text | `secret_game`, `simulation`, `evolution`, `mutation`, a plugin's kind, or a class of yours such as
+            `debate.py:Debate`.
         name | text | The name from the config.
         status | text | The state of the batch. A batch whose process died shows as interrupted, even in a copy of the file.
         reason | text | Why it stopped, for people; empty if nothing stopped it.
         seed | integer | The seed of all random draws.
-        simulated | boolean | Whether any model of the study is simulated.
+        simulated | boolean | Whether any model of the batch is simulated.
         version | text | The version of Tidepool that created the batch.
         config | JSON | The complete config, frozen at the start, without API keys.
         created_at | moment | When it was created.
@@ -479,7 +480,8 @@ MEASURES = View(
             `reward` of an episode, `speaker_revealed` and similar of a branch, or a name defined by the study.
         value | real | The value; empty if it is missing.
         cluster | text | Values with the same cluster may depend on each other: a game (only if memory or collected secrets link
-            its conversations), the personas in speaking order, a problem, a query, the conversation that a resampled one continues.
+            its conversations), the personas of a simulation (listed in speaking order), a problem, a query, the
+            conversation that a resampled one continues.
         block | text | The scenario that was drawn for the unit; empty without one.
         missing | boolean | Whether the value is missing because the unit failed or the answer was unclear.
         """

@@ -65,7 +65,7 @@ def _notes(origin: Origin) -> list[str]:
             "One conversation says nothing about others. To generalise, branch many conversations, with "
             f"{MANY_REDRAWS} redraws of each."
             if len(origin.conversations) == 1
-            else f"The conversation is the unit: many conversations with {MANY_REDRAWS} redraws each are more informative than few with many."
+            else f"{MANY_REDRAWS} redraws of each of many conversations tell more than many redraws of a few."
         )
     return notes
 

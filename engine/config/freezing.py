@@ -99,7 +99,7 @@ def load_frozen(text: str) -> FrozenConfig:
     """The config of a batch from its file. A key that did not exist at that time gets its default, which is the old behavior."""
     if len(text) > ceilings.FILE_BYTES:
         raise UsageError(
-            f"The batch's stored config is larger than {ceilings.FILE_BYTES >> 20} MiB. The file is damaged, or was changed."
+            f"The stored config is larger than {ceilings.FILE_BYTES >> 20} MiB, the maximum, so the file is damaged."
         )
     data = stored_sections(text)
     sections = [data[name] for name in data if name not in Config.model_fields and isinstance(data[name], dict)]

@@ -67,7 +67,7 @@ class Design(Section):
     """The section [design]: each combination of levels is a cell, and each cell is a batch for every replicate."""
 
     replicates: int = Field(default=1, ge=1, le=ceilings.CELLS)
-    """batches of each cell, with seeds derived from batch.seed"""
+    """batches of each cell; the first has batch.seed, the others derived seeds"""
     mode: Literal["full", "paired"] = Field(default="full", title="Levels crossed")
     """full: all combinations of levels; paired: the first levels of all factors, then the second levels, and so on"""
     factors: dict[Name, list[Any]] = Field(default_factory=dict, max_length=ceilings.FACTORS)
@@ -92,7 +92,7 @@ class StopWhenSure(Section):
     agent: str = Field(default="", max_length=200)
     """only sides of this agent; empty: all sides"""
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False, title="Interval within ±")
-    """stop when the interval is at most this far to either side; 0.03 is 3 percentage points"""
+    """stop when the interval is at most this far to either side; 0.03 is ±3 percentage points"""
     decided: bool = Field(default=False, title="Stop when decided")
     """stop when it is clear on which side of the line the value is"""
     difference: str = Field(default="", max_length=ceilings.NAME)

@@ -86,7 +86,7 @@ def _listed_price(model_name: str, place: Mapping[str, Any]) -> PriceTag:
 T = TypeVar("T")
 
 LOOKS = 4
-"""attempts to read a list or a state after temporary errors"""
+"""attempts to read a list of models or the state of a provider batch, if errors are temporary"""
 LOOK_SECONDS = 15.0
 REFUSING = (401, 402, 403)
 NOT_NOW = (*REFUSING, 408, 425, 429)

@@ -251,7 +251,7 @@ class Ends:
 
 
 AHEAD = 2
-"""windows that units may start beyond the block that is checked next"""
+"""units may start beyond the block that is checked next, up to this many times `Gate.lanes`"""
 
 
 class Gate:

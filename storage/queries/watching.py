@@ -57,7 +57,7 @@ class BatchLine:
     limits: str
     """JSON: the current limits"""
     study_id: str | None = None
-    """the study that the batch is a cell of"""
+    """the study with a design that the batch belongs to"""
     cells: int = 0
     """number of batches of a study"""
     origin: str | None = None

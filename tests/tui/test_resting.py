@@ -16,7 +16,7 @@ from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app.widgets.gauges import Expected, lines
 from tidepool.tui.command.main import main
 
-WORDS = "lab is down: waiting for 1 min, gives up in 8:"
+WORDS = "lab is down: waited 1 min, giving up in 8:"
 
 
 @pytest.fixture

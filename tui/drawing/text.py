@@ -84,7 +84,7 @@ def resting(provider: str, since: float, until: float, why: str, down: bool) -> 
     now = time.time()
     left = max(0.0, until - now)
     if down:
-        return f"{provider} is down: waiting for {ago(since, now)}, gives up in {countdown(left)}"
+        return f"{provider} is down: waited {ago(since, now)}, giving up in {countdown(left)}"
     return f"{provider} pauses for {countdown(left)} ({why})"
 
 

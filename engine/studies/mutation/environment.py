@@ -88,7 +88,7 @@ REWRITE, ANSWER, JUDGE = "rewrite", "answer", "judge"
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
     episode: Episode
-    """its environment, its number and its steps so far identify the call"""
+    """the environment, number and steps so far of this episode identify the call"""
     system: str
     text: str
 

@@ -51,7 +51,7 @@ from tidepool.storage.transfer.tables import ExportContents, steps_table
 POLICY = "policy"
 REWARD = "held-out reward"
 REWARDS = "heldout_rewards"
-"""the finding with the policy's mean reward on each held-out query, by the query's fingerprint"""
+"""the name under which the file has the policy's mean reward on each held-out query, by the query's fingerprint"""
 SMOOTHING = 0.3
 """weight of the newest point in a smoothed curve"""
 PAIRED = (

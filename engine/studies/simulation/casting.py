@@ -269,7 +269,7 @@ def _all_but(n: int, k: int, left_out: int, rng: Random) -> Iterator[tuple[int, 
 @dataclass(frozen=True, slots=True)
 class CastMember:
     id: str
-    """the library's id, or its name if it was never in a library"""
+    """its id in the library, or its name if it was never in one"""
     entity: Entity
 
     def as_record(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class SimulationSettings(Section):
     interaction_size: Times = Field(default=2, title="Group size")
     """personas in a simulation: 1 solo, 2 dyadic, 3 or more group"""
     num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Conversations")
-    """number of simulations; beyond C(n,k), combinations repeat as replicates"""
+    """number of simulations; beyond C(n,k), combinations repeat"""
     n_turns: Times = Field(default=1, title="Turns")
     """turns of a round; a turn is one message by each persona"""
     simulation_rounds: Times = Field(default=1, title="Rounds")

@@ -253,7 +253,7 @@ class ComposeScreen(ModeScreen):
     async def go_to_page(self, name: str) -> None:
         await self.settled()
         if name not in (TOML, PLAN) and not self.history.readable:
-            self.notify("The TOML has an error. Fix it to use the form.")
+            self.notify("The form needs valid TOML. Fix the error first.")
             name = TOML
         await self._rebuild(name)
 

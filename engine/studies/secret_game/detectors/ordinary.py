@@ -108,7 +108,7 @@ _ADMITTED = re.compile(
 _OTHER_SCRIPTS = re.compile(
     fold("секрет|слово|пароль|μυστικο|λεξη|السر|كلمة|סוד|מילה|秘密|密码|暗号|言葉|비밀|단어|शब्द|คำลับ|ความลับ")
 )
-"""the message mentions a secret, in a script in which the wording is not examined further"""
+"""the message mentions a secret, in a writing system in which the wording is not examined further"""
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s*$")
 _INTRODUCING = frozenset("it is s its a an the ok okay fine well so yes my word secret just oh hm um right".split())
 _QUOTES = {
