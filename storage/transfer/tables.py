@@ -151,8 +151,8 @@ def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> Expor
         return table
     used_names = {name.casefold() for name in table.columns}
     more: dict[str, tuple[ColumnType, Any]] = {}
-    if REPLICATE not in used_names:
-        more[REPLICATE] = "integer", batch["replicate"]
+    if REPLICATE not in table.columns:
+        more[f"design_{REPLICATE}" if REPLICATE in used_names else REPLICATE] = "integer", batch["replicate"]
     for name, level in levels.items():
         more[f"factor: {name}" if name.casefold() in used_names | _OF_VIEWS else name] = "text", level
     columns = table.columns | {name: held for name, (held, _) in more.items()}

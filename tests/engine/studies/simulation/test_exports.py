@@ -79,12 +79,14 @@ async def test_every_rating_is_a_row_with_its_entity_its_attributes_and_the_judg
 
 async def test_a_study_exports_the_ratings_of_all_cells_with_their_factors(database: Path, tmp_path: Path) -> None:
     study = panel(PEOPLE, num_simulations=3, judge={"question": "In favour?"})
-    study.design = Design(factors={"simulation.temperature": [0.0, 1.0]})
+    study.design = Design(factors={"simulation.temperature": [0.0, 1.0]}, replicates=2)
     summary = await run_study(study, database)
     export_batch(database, summary["study_id"], "csv", tmp_path / "tables")
     header, *table = read(tmp_path / "tables" / "ratings.csv")
     levels = [row[header.index("simulation.temperature")] for row in table]
     assert levels.count("0.0") == levels.count("1.0") > 0 and "attribute: age" in header
+    header, *table = read(tmp_path / "tables" / "simulations.csv")
+    assert {row[header.index("design_replicate")] for row in table} == {"1", "2"}
 
 
 @pytest.mark.parametrize(
