@@ -116,7 +116,7 @@ COMMANDS = {
 EPILOG = """BATCH is an id, the unique beginning of one, `last`, or `last~1` for the one before.
 `tidepool COMMAND --help` shows the options of a command and examples.
 Exit codes: 0 completed, 1 failed, 2 wrong usage or config, 3 partial,
-4 stopped by its budget, 130/143 interrupted. You can resume the last three."""
+4 stopped by its budget, 130/143 interrupted. You can resume after 3, 4, 130 and 143."""
 
 
 PIPE_CLOSED = 141

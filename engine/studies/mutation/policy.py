@@ -250,7 +250,7 @@ def export_policy(order: ExportRequest) -> list[Path]:
     try:
         content = base64.b64decode(policy["safetensors"])
     except (ValueError, TypeError, KeyError):
-        raise NotFound(f"The policy of batch {batch['id']} cannot be read: its file was changed.") from None
+        raise NotFound(f"The policy of batch {batch['id']} cannot be read: the database was changed.") from None
     read_policy(content, f"batch {batch['id']}")
     path = order.file(".safetensors")
     path = path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
