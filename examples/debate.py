@@ -1,4 +1,4 @@
-"""Two agents argue a motion, and a judge names the winner: tidepool run debate.py --set motion="Tea is better than coffee."."""
+"""Two agents argue a motion, and a judge names the winner. Run it with `tidepool run debate.py --set motion="…"`."""
 
 import tidepool as tp
 

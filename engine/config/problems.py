@@ -195,7 +195,8 @@ def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: Confi
             return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(where, layout)}")
         return ConfigProblem(path, f"unknown key {where}.{_nearest_key(model, location, layout.key_sections)}")
     if fault == "missing":
-        return ConfigProblem(path, f"{where} is missing.")
+        hint = f" Set it in the config, or with --set {where}=…" if prefix and len(path) == 2 else ""
+        return ConfigProblem(path, f"{where} is missing.{hint}")
     raised = error.get("ctx", {}).get("error")
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
     if fault == "list_type" and isinstance(value, Mapping) and (path[-1] in LISTS or _section_at(model, location)):

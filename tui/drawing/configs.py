@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from itertools import takewhile
 from pathlib import Path
 
 import tidepool
@@ -22,20 +23,19 @@ def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
     return as_toml(copied_config(row["id"], row["config"]))
 
 
-def examples() -> dict[str, Path]:
-    """Returns the example configs by name. They are in the installed package, or next to it in a checkout."""
+def examples(pattern: str = "*.toml") -> dict[str, Path]:
+    """Returns the examples by name, by default configs. They are in the installed package, or next to it in a checkout."""
     package_folder = Path(str(tidepool.__file__)).resolve().parent
     places = (package_folder / "examples", package_folder.parent / "examples")
     folder = next((place for place in places if place.is_dir()), None)
     if folder is None:
         raise FileError("The examples are missing from this installation of Tidepool. Reinstall Tidepool.")
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return {path.stem: path for path in sorted(folder.glob(pattern))}
 
 
 def about(path: Path) -> str:
-    """Returns the first sentence of the comment at the top of a config."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    opening = lines[: next((place for place, line in enumerate(lines) if not line.startswith("#")), 0)]
-    words = " ".join(line.removeprefix("#").strip() for line in opening)
+    """Returns the first sentence of the comment at the top of a config or of a Python file."""
+    opening = takewhile(lambda line: line.startswith(("#", '"""')), path.read_text(encoding="utf-8").splitlines())
+    words = " ".join(line.lstrip('#"').strip() for line in opening)
     sentence = re.split(r"(?<=\.) |: no key| *`?tidepool --", words, maxsplit=1)[0]
     return f"{sentence.rstrip('.')}."

@@ -158,7 +158,7 @@ def test_new_writes_a_file_that_runs_and_never_over_another(tidepool: Tidepool, 
 
 def test_examples_are_listed_each_with_a_sentence(tidepool: Tidepool) -> None:
     listed = {one["name"]: one["about"] for one in tidepool.json("examples")}
-    assert set(listed) == {path.stem for path in (ROOT / "examples").glob("*.toml")}
+    assert set(listed) == {path.stem for path in (ROOT / "examples").glob("*.toml")} | {"debate"}
     assert all(about.endswith((".", "?")) and len(about) > 20 for about in listed.values()), listed
     assert "tidepool run NAME.toml" in tidepool("examples").stdout
 
@@ -177,6 +177,9 @@ def test_an_example_is_copied_and_nothing_is_written_over(tidepool: Tidepool, tm
     assert done.stdout.split()[:2] == ["mine/study.toml", "mine/scorer.py"]
     again = tidepool("examples", "evolution_scorer", "-o", "mine")
     assert again.returncode == 2 and "mine/scorer.py already exists" in again.stderr
+    assert tidepool("examples", "debate").stdout.split()[0] == "debate.py"
+    assert "--set debate.motion=…" in tidepool("run", "debate.py").stderr
+    assert tidepool.json("run", "debate.py", "--set", "motion=Tea")["status"] == "completed"
     assert "did you mean 'secret_game'?" in tidepool("examples", "secret_gam").stderr
 
 

@@ -62,18 +62,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _example(options: argparse.Namespace) -> int:
-    known = examples()
+    known = {**examples(), **examples("debate.py")}
     if options.example is None:
         if options.output is not None:
             raise UsageError("Give the name of an example. `tidepool examples` lists them.")
         return _listed(known, as_json=options.json)
-    name = options.example.removesuffix(".toml")
+    name = Path(options.example).stem
     if name not in known:
         suggestions = get_close_matches(name, known, n=1)
         hint = f"did you mean {suggestions[0]!r}?" if suggestions else "`tidepool examples` lists them."
         raise UsageError(f"There is no example {name!r}: {hint}")
     files = [str(path) for path in copied(known[name], options.output)]
-    return reply(options, {"files": files}, "\n".join([*files, f"\nNext: tidepool run {files[0]}"]))
+    more = ' --set motion="Tea is better than coffee."' if name == "debate" else ""
+    return reply(options, {"files": files}, "\n".join([*files, f"\nNext: tidepool run {files[0]}{more}"]))
 
 
 def _listed(known: dict[str, Path], *, as_json: bool) -> int:
@@ -84,7 +85,9 @@ def _listed(known: dict[str, Path], *, as_json: bool) -> int:
     columns = shutil.get_terminal_size().columns
     for name, path in known.items():
         echo(fill(about(path), columns, initial_indent=f"{name:<{indent}}", subsequent_indent=" " * indent))
-    echo("\nCopy an example with `tidepool examples NAME`, then run it with `tidepool run NAME.toml`.")
+    echo(
+        "\nCopy an example with `tidepool examples NAME`, then run it with `tidepool run NAME.toml`. `debate` is a Python file."
+    )
     return 0
 
 
