@@ -1,6 +1,7 @@
 """A package of somebody else adds a kind of study, a provider, a detector, an operator and a scorer, without a change here."""
 
 import json
+import pydoc
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tests.support.command import ROOT, Tidepool
 from tests.support.killing import wait_for_calls
 from tests.support.state import query
 from tests.tui.persons import batch_status, opened, until, until_seen
+from tidepool import Agent
 from tidepool.engine import registries
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import Registry
@@ -181,6 +183,82 @@ async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
         await until_seen(pilot, "7 of 7 completed")
         await pilot.press("tab")
         await until_seen(pilot, "ords that arrived")
+
+
+# -- what was wrong once -------------------------------------------------------------------------------------
+
+
+ODD = """
+from tidepool_whispers.whispers import KIND, Outcome, Whispers, WhispersResults
+import dataclasses
+
+class Odd(Whispers):
+    async def chain(self, unit):
+        self.run.ledger.put_record("tally", unit.number, {"length": 3}, unit.number)
+        if self.settings.chains == 3:
+            1 / 0
+
+    async def play(self, run):
+        self.run = run
+        await super().play(run)
+
+class OddResults(WhispersResults):
+    def measures(self, sections):
+        return [Outcome(name="words kept", words="words", unit="%", bounds=(0.0, 100.0))]
+
+KIND = dataclasses.replace(KIND, name="odd", study_class=Odd)
+WRONG = dataclasses.replace(KIND, name="wrong", results_class=OddResults)
+"""
+
+
+@pytest.fixture
+def odd(extended: Extended, tmp_path: Path) -> Extended:
+    """A second package, whose kinds are built on those of the first."""
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    _pretend(folder, "tidepool.kinds", "odd = odd_kind:KIND\nwrong = odd_kind:WRONG")
+    (folder / "odd_kind.py").write_text(ODD)
+    for kind in ("odd", "wrong"):
+        (tmp_path / f"{kind}.toml").write_text(f'[batch]\nkind = "{kind}"\nname = "Odd"\n[{kind}]\nchains = 2\n')
+    odd = Extended(tmp_path, tmp_path / "odd.db")
+    odd.package = Path(f"{folder}:{extended.package}")
+    return odd
+
+
+def test_rows_that_a_package_stores_are_in_every_export(odd: Extended, tmp_path: Path) -> None:
+    odd.json("run", "odd.toml")
+    for form in ("csv", "parquet", "json"):
+        assert odd("export", "last", "--format", form, "-o", form).returncode == 0
+    assert (tmp_path / "csv" / "records.csv").read_text().count("tally") == 2
+    assert (tmp_path / "parquet" / "records.parquet").is_file()
+    results = json.loads(next((tmp_path / "json").rglob("results.json")).read_text())
+    assert "tally" in json.dumps(results)
+    assert odd("publish", "last", "-o", "published").returncode == 0
+
+
+def test_an_error_in_the_code_of_a_package_names_it_with_file_and_line(odd: Extended) -> None:
+    failed = odd("run", "odd.toml", "--set", "odd.chains=3").stderr
+    assert "odd_kind.py, line 9 of the package odd-package: ZeroDivisionError" in failed and "report" not in failed
+
+
+def test_a_percentage_that_is_not_a_share_is_an_error(odd: Extended) -> None:
+    wrong = odd("run", "wrong.toml").stderr
+    assert "words kept: values with the unit % are shares from 0 to 1" in wrong and "of the package odd-package" in wrong
+
+
+def test_agents_without_effect_are_named(odd: Extended, tmp_path: Path) -> None:
+    with (tmp_path / "odd.toml").open("a") as stream:
+        stream.write('[[agents]]\nname = "Ada"\nmodel = "simulated:naive"\n')
+    assert "[[agents]] has no effect in a study of kind odd" in odd("plan", "odd.toml").stderr
+
+
+def test_a_new_config_of_a_package_has_its_keys(extended: Extended) -> None:
+    written = extended("new", "whispers", "-o", "-").stdout
+    assert "# hearers = 5  # how many retell it" in written and "simulated" not in written
+
+
+def test_help_explains_every_field() -> None:
+    assert "sampling temperature" in pydoc.render_doc(Agent)
 
 
 # -- what a package cannot do --------------------------------------------------------------------------------

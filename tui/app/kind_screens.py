@@ -4,6 +4,7 @@ The engine's declaration (`Kind`) defines the title, the units and the keys of a
 shown: groups of the form, descriptions of choices, an example study, panels of the results.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -170,10 +171,14 @@ def kind_titles() -> dict[str, str]:
 
 
 def template(kind: str) -> str:
-    """Returns a first draft of a kind: its own template, or a section with defaults only."""
+    """Returns a first draft of a kind: its own template, or a section with its keys and their defaults as comments."""
     if kind in SCREENS:
         return (HERE / "compose" / "templates" / f"{kind}.toml").read_text(encoding="utf-8")
     spec = load_kind(kind)
-    return (
-        f'# {spec.title}: {spec.summary}\n\n[batch]\nkind = "{kind}"\nname = "{spec.title}"\n\n[{section_of(kind)}]\n'
+    keys = "".join(
+        f"# {name} = {'…' if field.is_required() else json.dumps(field.default, ensure_ascii=False)}  # {field.description or ''}\n"
+        for name, field in spec.settings_for({}).model_fields.items()
+        if name not in spec.filled_in and (field.is_required() or isinstance(field.default, str | int | float))
     )
+    head = f'# {spec.title}: {spec.summary}\n\n[batch]\nkind = "{kind}"\nname = "{spec.title}"\n'
+    return f"{head}\n[{section_of(kind)}]\n{keys}"

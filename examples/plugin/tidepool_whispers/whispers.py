@@ -78,7 +78,7 @@ class WhispersResults(Results):
 KIND = Kind(
     name="whispers",
     title="Whispers",
-    summary="a sentence passes from mouth to mouth: how much of it arrives?",
+    summary="a sentence passes from mouth to mouth, and you see how much of it arrives",
     units="chains",
     settings_class=WhispersSettings,
     study_class=Whispers,
