@@ -243,7 +243,9 @@ def test_an_error_in_the_code_of_a_package_names_it_with_file_and_line(odd: Exte
 
 def test_a_percentage_that_is_not_a_share_is_an_error(odd: Extended) -> None:
     wrong = odd("run", "wrong.toml").stderr
-    assert "words kept: values with the unit % are shares from 0 to 1" in wrong and "of the package odd-package" in wrong
+    assert (
+        "words kept: values with the unit % are shares from 0 to 1" in wrong and "of the package odd-package" in wrong
+    )
 
 
 def test_agents_without_effect_are_named(odd: Extended, tmp_path: Path) -> None:

@@ -4,11 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol
+
+from typing_extensions import TypeVar
 
 from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.storage.states import FinishReason
+
+P = TypeVar("P", bound=ProviderSettings, default=Any)
 
 
 class ErrorClass(Enum):
@@ -250,8 +254,8 @@ class ProviderSpec:
     """environment variables that may hold a key; never shown, and named before a key is sent to an unknown server"""
 
 
-class Provider(ABC):
-    """The base class of providers. A provider of another package needs `name` and `complete`."""
+class Provider(ABC, Generic[P]):
+    """The base class of providers. A provider of another package needs `name` and `complete`. `P` is the type of its settings."""
 
     name: str
     simulated = False
@@ -259,8 +263,8 @@ class Provider(ABC):
     """seconds before the first retry of a temporary error"""
     batches: BatchApi | None = None
 
-    def __init__(self, settings: ProviderSettings) -> None:
-        self.settings: Any = settings
+    def __init__(self, settings: P) -> None:
+        self.settings = settings
         """replaced when a limit changes while running"""
         self.notices = Notices()
 

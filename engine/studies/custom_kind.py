@@ -105,7 +105,7 @@ def is_frozen(section: Mapping[str, Any]) -> bool:
     return "source_sha256" in section
 
 
-class CustomStudy(StudyRun):
+class CustomStudy(StudyRun[CustomSettings]):
     """The running half."""
 
     independent = True
@@ -131,10 +131,6 @@ class CustomStudy(StudyRun):
             source_sha256=digest_of(text),
         )
         return own.model_copy(update={"settings": settings})
-
-    @property
-    def settings(self) -> CustomSettings:
-        return cast(CustomSettings, self.config.settings)
 
     @cached_property
     def instance(self) -> Study:

@@ -7,7 +7,9 @@ handles resume, cache, provider batches, budget and limits. The other part, `Res
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, cast
+
+from typing_extensions import TypeVar
 
 from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.errors import UsageError
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
     from tidepool.engine.runtime.stop_rules import StopRule, StopTarget
     from tidepool.engine.studies.branches import BranchKind
 
+S = TypeVar("S", default=Any)
 
-class Study(ABC):
-    """A kind must implement `plan` and `play`. The other methods have defaults that suit a small study."""
+
+class Study(ABC, Generic[S]):
+    """A kind must implement `plan` and `play`. The other methods have defaults that suit a small study. `S` is the type of its
+    settings."""
 
     branches: "BranchKind | None" = None
     """how its conversations are continued from one turn; None: not possible"""
@@ -35,6 +40,11 @@ class Study(ABC):
 
     def __init__(self, config: FrozenConfig) -> None:
         self.config = config
+
+    @property
+    def settings(self) -> S:
+        """The section of the kind."""
+        return cast(S, self.config.settings)
 
     @classmethod
     def freeze(cls, config: Config, folder: Path | None) -> Config:
@@ -57,7 +67,7 @@ class Study(ABC):
         must agree before a batch from an untrusted file continues."""
         return ()
 
-    def find_code(self, folders: Sequence[Path]) -> None:  # noqa: B027
+    def find_code(self, folders: Sequence[Path]) -> None:
         """Looks for that code in these folders, and raises before the first request if it cannot run. Called only for a batch of
         the user's own."""
 

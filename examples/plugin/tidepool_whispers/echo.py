@@ -21,7 +21,7 @@ class EchoSettings(ProviderSettings):
     """chance that a forgetful model drops a word"""
 
 
-class EchoProvider(LiveProvider):
+class EchoProvider(LiveProvider[EchoSettings]):
     name = "echo"
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:

@@ -1,7 +1,5 @@
 """Chinese whispers as a kind of study: a sentence passes from mouth to mouth. How much of it arrives?"""
 
-from typing import cast
-
 from pydantic import Field
 
 from tidepool.engine.extending import (
@@ -36,12 +34,8 @@ class WhispersSettings(Section):
     """how many retell it, one after the other"""
 
 
-class Whispers(Study):
+class Whispers(Study[WhispersSettings]):
     independent = True  # chains do not hear each other, so [stop] can watch the words that arrive
-
-    @property
-    def settings(self) -> WhispersSettings:
-        return cast(WhispersSettings, self.config.settings)
 
     def plan(self) -> Plan:
         tokens = expected_tokens(self.settings.sentence)
