@@ -95,10 +95,6 @@ def publish(
 # -- progress in notebooks ---------------------------------------------------------------------------------------------
 
 
-SECONDS = 0.2
-"""between two updates"""
-
-
 def notebook_progress() -> Listener | None:
     """A listener that updates one line below the cell of a notebook; None outside of notebooks."""
     if "ipykernel" not in sys.modules:
@@ -117,7 +113,7 @@ def notebook_progress() -> Listener | None:
                 ended += 1
             case CallAnswered():
                 answered += 1
-        if isinstance(event, BatchEnded) or time.monotonic() - shown >= SECONDS:
+        if isinstance(event, BatchEnded) or time.monotonic() - shown >= 0.2:  # seconds
             shown = time.monotonic()
             bar = "█" * (20 * ended // total if total else 0)
             line.update({"text/plain": f"{bar:░<20} {ended:,} of {total:,} units · {answered:,} replies"}, raw=True)

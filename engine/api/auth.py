@@ -132,7 +132,9 @@ class TokenAuth:
     def _by_link(self, request: AuthRequest) -> Authenticated | None:
         parameters = request.query.split(b"&")
         token_parts = [part for part in parameters if part.startswith(b"token=")]
-        if request.method != "GET" or not token_parts or not self._is_token(unquote_to_bytes(token_parts[0][6:])):
+        if request.method != "GET" or not token_parts or self._token is None:
+            return None
+        if not secrets.compare_digest(unquote_to_bytes(token_parts[0][6:]), self._token):
             return None
         rest = b"&".join(part for part in parameters if part not in token_parts).decode("latin-1")
         location = "/" + request.path.decode("latin-1").lstrip("/\\")
@@ -140,9 +142,6 @@ class TokenAuth:
         return Authenticated(
             f"{location}?{rest}" if rest else location, f"{name}={value}; HttpOnly; SameSite=Strict; Path=/"
         )
-
-    def _is_token(self, candidate: bytes) -> bool:
-        return self._token is not None and secrets.compare_digest(candidate, self._token)
 
     def _by_cookie(self, request: AuthRequest) -> bool:
         cookie_name = _cookie_name(request.port)

@@ -155,7 +155,7 @@ def by_name(figure: Figure) -> Html:
     dashed line shows the reference value of means, if there is one."""
     is_bars = figure.form == "bars"
     several = len(figure.series) > 1
-    paints, head, above = _painted(figure, _swatch)
+    paints, head, above = _painted(figure, lambda x, y, ink, place: _box(x - 5, y - 5, 10, 10, ink, place))
     thick = 16.0 if several else 24.0
     group = thick * len(paints) + (8 if several else 0)
     labels = [
@@ -195,10 +195,6 @@ def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> 
     opacity = (1.0, 0.45, 0.15)[place % 3]
     edge: dict[str, Content] = {"stroke": ink, "stroke_width": 1} if opacity < 1 else {}
     return element("rect", x=n(x), y=n(y), width=n(wide), height=n(high), fill=ink, fill_opacity=opacity, **edge)
-
-
-def _swatch(x: float, y: float, ink: str, place: int) -> Html:
-    return _box(x - 5, y - 5, 10, 10, ink, place)
 
 
 def _label_width(figure: Figure) -> float:

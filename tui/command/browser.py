@@ -162,7 +162,8 @@ class BrowserServer(Server):
     async def handle_index(self, request: web.Request) -> web.Response:
         page = await super().handle_index(request)
         assert isinstance(page, web.Response)
-        page.text = without_foreign_links(page.text or "")
+        # Links to other servers would wait for them on a slow network.
+        page.text = FOREIGN_LINK.sub("", page.text or "").replace("</head>", LOCAL_STYLE, 1)
         return page
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
@@ -179,11 +180,6 @@ class BrowserServer(Server):
             self._tabs.pop(screen, None)
             await asyncio.shield(app.end(FAREWELL_SECONDS))
         return screen
-
-
-def without_foreign_links(page: str) -> str:
-    """Removes links to other servers from textual-serve's page, which would wait for them on a slow network."""
-    return FOREIGN_LINK.sub("", page).replace("</head>", LOCAL_STYLE, 1)
 
 
 def _auth_request(request: web.Request, port: int) -> AuthRequest:

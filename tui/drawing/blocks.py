@@ -127,7 +127,8 @@ def _table(block: Table, width: int, most: int) -> Iterator[Line]:
     widths, gap = column_widths(texts, block.left, width)
     heads: Sequence[Cell] = block.columns
     for row, cells in zip(texts, (heads, *block.rows), strict=False):
-        roles = ["heading" if cells is heads else _role(cell) for cell in cells]
+        roles = [f"mark-{cell.place % len(INKS)}" if isinstance(cell, Named) else "" for cell in cells]
+        roles = ["heading"] * len(heads) if cells is heads else roles
         for parts in zip_longest(*map(_folded, row, widths), fillvalue=""):
             yield [
                 (" " * gap * (place > 0) + fitted(part, wide, right=place >= block.left), role)
@@ -139,10 +140,6 @@ def _table(block: Table, width: int, most: int) -> Iterator[Line]:
 
 def _folded(text: str, width: int) -> list[str]:
     return [text] if cell_len(text) <= width else [text[start:end] for start, end in wrapped(text, width)]
-
-
-def _role(cell: Cell) -> str:
-    return f"mark-{cell.place % len(INKS)}" if isinstance(cell, Named) else ""
 
 
 def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tuple[list[int], int]:

@@ -141,12 +141,8 @@ async def test_no_key_is_found_in_any_file_output_or_process_list(shell: Shell) 
 async def test_models_are_listed_with_prices_ends_and_keys(shell: Shell) -> None:
     listed = await shell.json("models")
     providers = {one["name"]: one for one in listed["providers"]}
-    assert {name: one["key"] for name, one in providers.items()} == {
-        "simulated": "not needed",
-        "openai": "set",
-        "anthropic": "set",
-        "ollama": "not needed",
-    }
+    keys = {"simulated": "not needed", "openai": "set", "anthropic": "set", "ollama": "not needed"}
+    assert keys.items() <= {name: one["key"] for name, one in providers.items()}.items()
     mini = next(model for model in providers["openai"]["models"] if model["name"] == "gpt-4o-mini")
     assert (mini["input_usd"], mini["output_usd"], mini["batch_input_usd"]) == (0.15, 0.6, 0.075)
     assert mini["retires"] == "2027-01-31" and mini["presets"] == ["gpt4o_mini"]

@@ -35,7 +35,8 @@ def _spellings(secret: str) -> list[tuple[str, re.Pattern[str], re.Pattern[str]]
     letters = "".join(filter(str.isalnum, plain))
     if len(letters) < SHORTEST or any(unicodedata.category(character)[0] == "M" for character in plain):
         return []
-    return [(one, _alone(one), _in_parts(one)) for one in dict.fromkeys((letters, letters[::-1]))]
+    both = dict.fromkeys((letters, letters[::-1]))
+    return [(one, _alone(one), re.compile(_OPEN + r"[\W_]{0,6}".join(map(re.escape, one)))) for one in both]
 
 
 def _alone(letters: str) -> re.Pattern[str]:
@@ -46,10 +47,6 @@ def _alone(letters: str) -> re.Pattern[str]:
         repeated = between.join([rf"{_OPEN}{sign}{_CLOSED}"] * count)
         singles.append(rf"(?:{repeated}|double{_SIGNS}{sign}{_CLOSED})" if count == 2 else repeated)
     return re.compile(between.join(singles))
-
-
-def _in_parts(letters: str) -> re.Pattern[str]:
-    return re.compile(_OPEN + r"[\W_]{0,6}".join(map(re.escape, letters)))
 
 
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
