@@ -92,9 +92,6 @@ def publish(
     return publish_folder(Path(database), study, Path(folder), About(title, description, tuple(authors), license))
 
 
-# -- progress in notebooks ---------------------------------------------------------------------------------------------
-
-
 def notebook_progress() -> Listener | None:
     """A listener that updates one line below the cell of a notebook; None outside of notebooks."""
     if "ipykernel" not in sys.modules:

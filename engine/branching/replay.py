@@ -31,9 +31,6 @@ from tidepool.engine.studies.conversation import OneByOne, rehearse, reply_text,
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.states import FinishReason
 
-# -- plan --------------------------------------------------------------------------------------------------------------
-
-
 MESSAGE, VERDICT = UsualTokens(60, 25), UsualTokens(45, 13)
 REHEARSED = 2_000
 """at most this many conversations are planned; they represent all others"""
@@ -68,9 +65,6 @@ def _notes(origin: Origin) -> list[str]:
             else f"{MANY_REDRAWS} redraws of each of many conversations tell more than many redraws of a few."
         )
     return notes
-
-
-# -- story -------------------------------------------------------------------------------------------------------------
 
 
 _FINISH = {reason.value: reason for reason in FinishReason}

@@ -94,9 +94,6 @@ class OneOf:
         return name
 
 
-# -- models that a section names -------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class NamesModel:
     """Annotates a type whose values name models, so that every such field can be found in any section."""

@@ -64,9 +64,6 @@ def report_pages(
         return {suffix: WRITERS[suffix](connection, cells, report, study) for suffix in suffixes}
 
 
-# -- exporters: of one batch, or of all batches of a study -------------------------------------------------------------
-
-
 Orders = Sequence[ExportRequest]
 """one for each batch, all with the target of the whole export"""
 

@@ -22,9 +22,6 @@ from tidepool.storage.queries.summary import conversations_of
 from tidepool.storage.studies import StoredCell, StoredStudy
 from tidepool.storage.transfer.formats import units_of
 
-# -- the report --------------------------------------------------------------------------------------------------------
-
-
 MOST_TRANSCRIPTS = 30
 
 

@@ -22,9 +22,6 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.storage.studies import StoredStudy
 from tidepool.storage.text import one_line
 
-# -- a batch -----------------------------------------------------------------------------------------------------------
-
-
 NOTHING = {"temperature": "none"}
 """keys whose null has a meaning of its own, with their value in TOML"""
 
@@ -97,9 +94,6 @@ def _place(value: Any) -> int:
     if isinstance(value, dict):
         return 1
     return 2 if isinstance(value, list) and value and all(isinstance(item, dict) for item in value) else 0
-
-
-# -- a study -----------------------------------------------------------------------------------------------------------
 
 
 COMPLETED_KEYS = ("context", "labels")

@@ -24,9 +24,6 @@ else:
 
     numpy = _Numpy()
 
-# -- labels ------------------------------------------------------------------------------------------------------------
-
-
 Array = Any
 """a numpy array"""
 
@@ -55,9 +52,6 @@ def places_in(places: dict[Any, int], labels: Sequence[Any]) -> Array:
 def pair_codes(first: Array, second: Array) -> Array:
     """One whole number for each pair of labels."""
     return first.astype("int64") * (int(second.max(initial=0)) + 1) + second
-
-
-# -- groups ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

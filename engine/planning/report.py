@@ -56,9 +56,6 @@ def _between(entry: Entry) -> str:
     return f"{entry['outcome']}: {entry['between']}{direction}{family}"
 
 
-# -- what a difference takes -----------------------------------------------------------------------------------
-
-
 def _needed(power: Entry) -> Iterator[Block]:
     detect = power["detect"] or {"rows": []}
     for entry in detect["rows"]:
@@ -99,9 +96,6 @@ def _notes(power: Entry) -> Iterator[Block]:
         lines.append("Figures from a pilot are ranges that contain the truth in at least four of five pilots.")
     if lines:
         yield Words(" ".join(lines), "quiet")
-
-
-# -- in short ----------------------------------------------------------------------------------------------------
 
 
 MOST_LINES = 2

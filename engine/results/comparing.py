@@ -73,9 +73,6 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
         )
 
 
-# -- blocks ------------------------------------------------------------------------------------------------------------
-
-
 MOST_ROWS = 60
 Summaries = Sequence[Mapping[str, Any]]
 

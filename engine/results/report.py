@@ -78,9 +78,6 @@ def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ..
         return (Words("The methods text is missing, because the config of this batch is incomplete.", "warning"),)
 
 
-# -- any batch -----------------------------------------------------------------------------------------------
-
-
 def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[str, str]]) -> Iterator[Block]:
     """Yields the overview of a batch or study. `simulated` is shown if any reply was simulated."""
     calls = summary["calls"]

@@ -145,9 +145,6 @@ def _performance(connection: sqlite3.Connection, batch_number: int, progress: sq
     }
 
 
-# -- headlines ---------------------------------------------------------------------------------------------------------
-
-
 MOST_UNITS = 2_000
 
 

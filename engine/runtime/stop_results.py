@@ -13,9 +13,6 @@ from tidepool.storage.queries.summary import finding
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import StopWhenSure
 
-# -- statistics --------------------------------------------------------------------------------------------------------
-
-
 FINDING = "stopping"
 
 
@@ -109,9 +106,6 @@ def read(content: Any) -> Stopping | None:
         return Stopping(**values | more)
     except (AssertionError, TypeError, ValueError):
         return None
-
-
-# -- blocks and sentences ----------------------------------------------------------------------------------------------
 
 
 def stopping_blocks(statistics: Mapping[str, Any]) -> Iterator[Block]:

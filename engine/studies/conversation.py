@@ -32,9 +32,6 @@ async def ask_judge(
     return found
 
 
-# -- rehearsal ---------------------------------------------------------------------------------------------------------
-
-
 class OneByOne:
     """Fan-out for code that never waits."""
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from tidepool.engine.exports.export import FORMATS, export_batch
 from tidepool.tui.command.output import echo_err, reply
 
-# -- export ------------------------------------------------------------------------------------------------------------
-
 
 def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
@@ -41,9 +39,6 @@ ENDINGS = {".html": "html", ".md": "markdown", ".db": "sqlite", ".sqlite": "sqli
 """the ending of the file to write → its format"""
 
 
-# -- publish -----------------------------------------------------------------------------------------------------------
-
-
 def add_publish_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "study", metavar="STUDY", help="a study or a batch: an id, its unique beginning, `last` or `last~1`"
@@ -67,9 +62,6 @@ def run_publish(options: argparse.Namespace) -> int:
         echo_err("To change the folder, remove it and publish again.")
     content = {"folder": str(published.folder), "files": list(published.files), "notes": list(published.notes)}
     return reply(options, content, str(published.folder))
-
-
-# -- import ------------------------------------------------------------------------------------------------------------
 
 
 def add_import_arguments(name: str, parser: argparse.ArgumentParser) -> None:

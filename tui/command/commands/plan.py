@@ -7,8 +7,6 @@ from tidepool.engine.reports.blocks import money, number, span
 from tidepool.tui.command.output import echo, echo_err, echo_json, reply
 from tidepool.tui.drawing.text import console, plain_table
 
-# -- plan --------------------------------------------------------------------------------------------------------------
-
 
 def _difference(text: str) -> float:
     """The value of --detect: 0.1 or 10%."""
@@ -66,9 +64,6 @@ def run_plan(options: argparse.Namespace) -> int:
     if options.power or options.pilot or options.detect is not None or options.assume:
         print_blocks(console(), power_blocks(power))
     return 0
-
-
-# -- bench -------------------------------------------------------------------------------------------------------------
 
 
 def add_bench_arguments(name: str, parser: argparse.ArgumentParser) -> None:

@@ -13,9 +13,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.tui.app.launching import command, environment, resume
 from tidepool.tui.command.output import echo_err
 
-# -- api ---------------------------------------------------------------------------------------------------------------
-
-
 API_PORT = 8765
 
 
@@ -49,9 +46,6 @@ def run_api(options: argparse.Namespace) -> int:
         debug=options.debug,
     )
     return 0
-
-
-# -- web ---------------------------------------------------------------------------------------------------------------
 
 
 WEB_PORT = 8766

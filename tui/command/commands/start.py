@@ -43,9 +43,6 @@ def copied(example: Path, target: Path | None) -> list[Path]:
     return list(places.values())
 
 
-# -- commands ----------------------------------------------------------------------------------------------------------
-
-
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     if name == "examples":
         parser.add_argument("example", nargs="?", metavar="NAME", help="copy this example and the files it needs")
@@ -118,9 +115,6 @@ def _new(options: argparse.Namespace) -> int:
     refuse_existing(target)
     write_text(target, text)
     return reply(options, {"files": [str(target)]}, f"{target}\n\nNext: tidepool run {target}")
-
-
-# -- completion --------------------------------------------------------------------------------------------------------
 
 
 SHELLS = ("bash", "zsh", "tcsh")
