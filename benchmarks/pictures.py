@@ -283,7 +283,7 @@ async def _at_rest(app: TidepoolApp, pilot: Pilot[None]) -> None:
 
 
 def _filled(screen: str) -> bool:
-    return "Calculating…" not in screen and sum(len(line.split()) > 2 for line in screen.splitlines()) > 8
+    return "Calculating…" not in screen and sum(len(line.split()) > 2 for line in screen.splitlines()) > 5
 
 
 def main(names: list[str]) -> int:
