@@ -11,6 +11,8 @@ from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from tidepool.engine.errors import UsageError
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -23,6 +25,15 @@ _WORD = "answer"
 
 def form_of(answer: AnswerForm) -> str:
     """The form as a JSON schema of an object."""
+    if not (
+        isinstance(answer, Mapping)
+        or hasattr(answer, "model_json_schema")
+        or _is_range(answer)
+        or (isinstance(answer, Sequence) and answer and all(isinstance(option, str) for option in answer))
+    ):
+        raise UsageError(
+            f"answer={answer!r} is no form. Use a list of texts, a range such as (0, 100), a pydantic model, or a JSON schema."
+        )
     if isinstance(answer, Mapping):
         schema = dict(answer)
     elif isinstance(answer, type):
@@ -35,12 +46,15 @@ def form_of(answer: AnswerForm) -> str:
     else:
         schema = {"type": "object", "properties": {_WORD: {"type": "string", "enum": list(answer)}}}
     if schema.get("type") != "object":
-        raise ValueError("an answer needs a JSON schema of an object")
+        raise UsageError("answer= needs a JSON schema of an object.")
     return json.dumps(_strict(schema), ensure_ascii=False)
 
 
 def _is_range(answer: AnswerForm) -> bool:
-    return isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(end, int | float) for end in answer)
+    if not (isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(end, int | float) for end in answer)):
+        return False
+    low, high = cast("tuple[float, float]", answer)
+    return low < high
 
 
 def _strict(schema: Any) -> Any:
@@ -122,6 +136,15 @@ def _object_in(text: str) -> dict[str, Any] | None:
         if isinstance(value, dict):
             return value
     return None
+
+
+def fits(text: str, form: str) -> bool:
+    """Whether a text is an answer in this form."""
+    schema = json.loads(form)
+    value = schema.get("properties", {}).get(_WORD, {})
+    if "enum" in value:
+        return read_answer(text, value["enum"]) is not None
+    return read_answer(text, (value["minimum"], value["maximum"]) if "minimum" in value else schema) is not None
 
 
 def made_up(form: str, random: Random) -> str:

@@ -284,6 +284,7 @@ def reopen_failures(path: Path, batch_id: str) -> int:
             names = ["batch_number", "order_id", *copied, "reason"]
             db.execute(connection, db.insert(db.Surplus).from_select(names, paid))
             db.execute(connection, db.delete(db.Call).where(*failed_call))
+            db.execute(connection, db.delete(db.Measure).where(db.col(db.Measure.unit_id) == unit))
             db.change(connection, db.Unit, {"id": unit}, status=UnitStatus.IN_PROGRESS, error=None)
         recount(connection, number)
     return len(failed)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidepool.engine.answers import fits
 from tidepool.engine.branching.replay import BranchStudy
 from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.freezing import load_frozen, with_overrides
@@ -95,7 +96,7 @@ def _read(
     talks = []
     for row in rows:
         talk, keys = _talk(connection, batch["number"], row, steps[: position + 1])
-        _verify_replay(stage, talk, config.batch.seed, spec.at, keys)
+        _verify_replay(stage, talk, config.batch.seed, spec, keys)
         talks.append(talk)
     if spec.say is not None and (not spec.say.strip() or len(spec.say) > LONGEST_TEXT):
         raise UsageError(f"--say needs a text of 1 to {LONGEST_TEXT:,} characters.")
@@ -149,7 +150,7 @@ class _ReplayVerified(Exception):
     """The branched turn is reached, and all requests match the originals."""
 
 
-def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, keys: dict[str, bytes]) -> None:
+def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, spec: BranchSpec, keys: dict[str, bytes]) -> None:
     texts = {answered.step: answered.text for answered in talk.before}
 
     def answer(call: Call) -> str:
@@ -158,7 +159,11 @@ def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, key
                 f"Conversation {talk.number} cannot be branched: its request at {call.step!r} would differ from the original. "
                 "The batch was made by another version of Tidepool, or its file was changed."
             )
-        if call.step == at:
+        if call.step == spec.at:
+            if spec.say is not None and call.form.startswith("{") and not fits(spec.say, call.form):
+                raise UsageError(
+                    f"--say {spec.say!r} is no answer in the form that the study requests here: {call.form}"
+                )
             raise _ReplayVerified
         return texts[call.step]
 

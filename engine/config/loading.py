@@ -161,9 +161,15 @@ def _only_study(path: Path) -> str:
 
 
 def config_from(
-    data: Mapping[str, Any], *, source: str = "the config", folder: Path | None = None, lines: Lines = NO_LINES
+    data: Mapping[str, Any],
+    *,
+    source: str = "the config",
+    folder: Path | None = None,
+    lines: Lines = NO_LINES,
+    stored: bool = False,
 ) -> Config:
-    """Checks a config given as nested dictionaries. `folder` is where relative paths start, `lines` has the lines of keys."""
+    """Checks a config given as nested dictionaries. `folder` is where relative paths start, `lines` has the lines of keys.
+    `stored`: it comes from a study file, so the gate decides whether its code runs."""
     sections = dict(data)
     for problem in outline_problems(sections):
         raise UsageError(format_error(source, problem.sentence, lines.of(problem.where)), problem.where)
@@ -171,7 +177,7 @@ def config_from(
     section = section_of(kind_name)
     written = sections.pop(section, {})
     kind = load_kind(kind_name)
-    if folder is not None:
+    if folder is not None and not stored:
         kind.load(folder, written)
     kind_section = kind.settings_for(written)
     layout = config_layout(Config, section, kind_section, lines)

@@ -25,6 +25,7 @@ from tidepool.engine.publishing.card import (
     models_of,
     servers_in,
 )
+from tidepool.engine.registries import custom_names, is_custom, section_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import all_batches, find_batch
 from tidepool.storage.file import reading, settle, value_of
@@ -141,6 +142,8 @@ def _config(folder: Path, source: Source, notes: list[str]) -> None:
     """Writes the config from the user's own file, where the batch is trusted, so that its servers are included. A config that
     cannot be a separate file is still in the study file."""
     study, batches = source
+    if is_custom(kind := batches[0]["kind"]):
+        write_text(folder / custom_names(kind)[0], json.loads(batches[0]["config"])[section_of(kind)]["source"])
     try:
         if study is None:
             write_text(folder / "config.toml", toml_of(batches[0]))

@@ -210,7 +210,7 @@ def _part(
         for change in changes:
             _drop_replaced(data, change.partition("=")[0].strip())
             apply_override(data, change)
-        return freeze(config_from(data, source=f"{place.file}#{batch_id}", folder=folder), database)
+        return freeze(config_from(data, source=f"{place.file}#{batch_id}", folder=folder, stored=True), database)
 
     written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
     frozen = build(written.as_written())

@@ -149,7 +149,7 @@ def _messages_to(name: str, transcript: Transcript) -> Iterator[Message]:
 class Unit:
     """One unit of the study while it runs: a conversation, a trial, a game."""
 
-    def __init__(self, study: "Study", run: RunUnit, number: int, item: Any, seed: int, stores: bool) -> None:
+    def __init__(self, study: "Study", run: RunUnit, number: int, item: Any, seed: int) -> None:
         self.number = number
         """from 1, in the order of the plan"""
         self.item = item
@@ -158,10 +158,11 @@ class Unit:
         """the agents that take part, in the order of the item"""
         self.random = Random(seed)
         """for random choices: the same after a resume"""
-        self.measured: dict[str, float | None] = {}
+        self._measured: dict[tuple[str, str | None], tuple[float | None, str | None]] = {}
+        """value and cluster, by measure and agent"""
         self._study = study
         self._run = run
-        self._stores = stores
+        self._steps: set[str] = set()
         self._waves = 0
         self._in_flight = 0
 
@@ -195,6 +196,9 @@ class Unit:
             raise UsageError(SEPARATE)
         wave = self._waves + 1
         call = self._call(who, transcript, answer, wave, how)
+        if call.step in self._steps:
+            raise UsageError(f"A unit has two requests with step={call.step!r}. Give each request its own name.")
+        self._steps.add(call.step)
         self._in_flight += 1
         try:
             reply = (await self._run.ask(call)).text
@@ -238,14 +242,31 @@ class Unit:
     def measure(
         self, *, of: Agent | str | None = None, cluster: str | None = None, **values: float | bool | None
     ) -> None:
-        """Stores measured values, of an agent or of the unit. None: it could not be measured."""
+        """Sets measured values, of an agent or of the unit. They are stored when the unit ends. None: it could not be measured."""
         participant = of.name if isinstance(of, Agent) else of
+        names = [agent.name for agent in self.agents or self._study.agents]
+        if participant is not None and participant not in names:
+            raise UsageError(
+                f"play() measures of={participant!r}, who is not in this unit. Its agents: {', '.join(names)}."
+            )
         for name, value in values.items():
-            self._study.check_measure(name, participant)
-            number = None if value is None else float(value)
-            self.measured[f"{name} of {participant}" if participant else name] = number
-            if self._stores and not self._run.rehearsed:
-                self._run.measure(name, number, participant, cluster)
+            self._study.check_measure(name, participant, value)
+            if (name, participant) in self._measured:
+                raise UsageError(f"play() measures {name!r} twice in a unit.")
+            self._measured[name, participant] = None if value is None else float(value), cluster
+
+    @property
+    def measured(self) -> dict[str, float | None]:
+        """The values by outcome, such as `won of Ada`."""
+        return {f"{name} of {who}" if who else name: value for (name, who), (value, _) in self._measured.items()}
+
+    def store(self, *, failed: bool) -> None:
+        """Stores the measures of the unit. If it failed, all of them are missing."""
+        everybody = [agent.name for agent in self.agents]
+        due = [(one.name, who) for one in self._study.measures for who in (everybody if one.of else [None])]
+        for name, participant in due if failed else self._measured:
+            value, cluster = (None, None) if failed else self._measured[name, participant]
+            self._run.measure(name, value, participant, cluster)
 
 
 # -- the class ---------------------------------------------------------------------------------------------------------
@@ -297,16 +318,23 @@ class Study(sections.Study):
             )
         return names[0] if len(names) == 1 else model
 
-    def check_measure(self, name: str, participant: str | None) -> None:
-        """Raises if the class does not declare this measure."""
-        declared = {one.name: one.of for one in self.measures}
+    def check_measure(self, name: str, participant: str | None, value: float | None) -> None:
+        """Raises if the class does not declare this measure, or if the value is none of it."""
+        declared = {one.name: one for one in self.measures}
         if name not in declared:
             near = get_close_matches(name, declared, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise UsageError(f"play() measures {name!r}, which is not in `measures`.{hint}")
-        if bool(declared[name]) != bool(participant):
-            example = "unit.measure(…, of=agent)" if declared[name] else "unit.measure(…) without `of`"
+        measure = declared[name]
+        if bool(measure.of) != bool(participant):
+            example = "unit.measure(…, of=agent)" if measure.of else "unit.measure(…) without `of`"
             raise UsageError(f"The measure {name!r} needs {example}, since `measures` declares it so.")
+        if value is None:
+            return
+        (low, high), share = measure.bounds, measure.unit == PERCENT
+        if not isinstance(value, int | float) or not low <= value <= high or (share and value not in (0, 1)):
+            needed = "true or false" if share else f"a number from {low:g} to {high:g}"
+            raise UsageError(f"play() measures {name} = {value!r}, but this measure is {needed}.")
 
     def as_config(self) -> Config:
         kind = kind_of_class(type(self))
@@ -333,8 +361,16 @@ async def play_unit(
 ) -> Unit:
     """Plays one unit of a run, of a branch (which stores its own measures), or of a rehearsal."""
     _FAN_OUT.set(fan_out)
-    unit = Unit(study, run, number, item, seed, stores)
-    await study.play(unit)
+    unit = Unit(study, run, number, item, seed)
+    stores = stores and not run.rehearsed
+    try:
+        await study.play(unit)
+    except CallFailed:
+        if stores:
+            unit.store(failed=True)
+        raise
+    if stores:
+        unit.store(failed=False)
     return unit
 
 

@@ -74,9 +74,31 @@ def load_class(kind: str, folder: Path) -> type[Study]:
     return LOADED[key]
 
 
+def load_version(kind: str, wanted: str, folders: Sequence[Path]) -> None:
+    """Loads the file with this hash from the first folder that has it."""
+    if (kind, wanted) in LOADED:
+        return
+    file, _ = custom_names(kind)
+    found = [folder for folder in dict.fromkeys(folders) if (folder / file).is_file()]
+    for folder in found:
+        if digest_of(read_text(folder / file)) == wanted:
+            load_class(kind, folder)
+            return
+    where = ", ".join(str(folder / file) for folder in found)
+    missing = f"there is no {file} in {', '.join(map(str, dict.fromkeys(folders)))}"
+    raise UsageError(
+        f"This batch needs {file} as it was (sha256 {wanted[:16]}...), but {f'{where} has changed since' if found else missing}. "
+        "Restore that version. Or start a new run, which takes the stored replies from the cache."
+    )
+
+
 def allow(path: Path, *, chosen: bool) -> None:
     """Raises unless the user has chosen to run this file, now or before. A config from another person may name it."""
     place = str(path.absolute())
+    if not path.is_file():
+        raise UsageError(
+            f"The config needs {path}, which does not exist. A config of a stored batch has its text in the key source."
+        )
     if chosen:
         trust_record().mark_trusted({place: place})
     elif not trust_record().knows(place, place):
@@ -152,24 +174,7 @@ class CustomStudy(StudyRun[CustomSettings]):
         return (f"the study {name} in {file} (sha256 {digest}...), which can read your keys and files",)
 
     def find_code(self, folders: Sequence[Path]) -> None:
-        kind, wanted = self.config.batch.kind, self.settings.source_sha256
-        if (kind, wanted) in LOADED:
-            return
-        file, _ = custom_names(kind)
-        found = [folder for folder in dict.fromkeys(folders) if (folder / file).is_file()]
-        for folder in found:
-            if digest_of(read_text(folder / file)) == wanted:
-                load_class(kind, folder)
-                return
-        where = ", ".join(str(folder / file) for folder in found)
-        problem = (
-            f"{where} has changed since"
-            if found
-            else f"there is no {file} in {', '.join(map(str, dict.fromkeys(folders)))}"
-        )
-        raise UsageError(
-            f"This batch needs {file} as it was (sha256 {wanted[:16]}...), but {problem}. Restore that version."
-        )
+        load_version(self.config.batch.kind, self.settings.source_sha256, folders)
 
     # -- plan and run ------------------------------------------------------------------------------------
 
@@ -317,8 +322,10 @@ class CustomKind(Kind):
     """A kind whose settings are those of its class once the file is loaded."""
 
     def load(self, folder: Path, written: Mapping[str, Any], *, chosen: bool = False) -> None:
-        if not is_frozen(written):
-            allow(folder / custom_names(self.name)[0], chosen=chosen)
+        allow(folder / custom_names(self.name)[0], chosen=chosen)
+        if is_frozen(written):
+            load_version(self.name, str(written["source_sha256"]), [folder])
+        else:
             load_class(self.name, folder)
 
     def settings_for(self, written: Mapping[str, Any]) -> type[Section]:

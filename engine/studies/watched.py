@@ -11,7 +11,7 @@ from tidepool.engine.inference.contrasts import interval_of_mean
 from tidepool.engine.inference.intervals import UNIT, Interval, wilson
 from tidepool.engine.inference.measures import PERCENT, Outcome
 from tidepool.engine.runtime.stop_rules import ReportEstimate, refuse_few_blocks, refuse_line
-from tidepool.storage.queries.conversations import measured_of
+from tidepool.storage.queries.conversations import failed_with, measured_of
 
 
 def watched_measure(rule: StopWhenSure, measures: Sequence[Outcome], units: int) -> "WatchedMeasure":
@@ -25,7 +25,8 @@ def watched_measure(rule: StopWhenSure, measures: Sequence[Outcome], units: int)
     if rule.decided and math.inf in outcomes[name].bounds:
         raise UsageError(f"A decision needs a measure with bounds, and {name!r} has none.", ("stop", "outcome"))
     refuse_line(rule, outcomes[name].bounds)
-    target = WatchedMeasure(outcomes[name], rule.outcome, rule.agent or None, units)
+    participant = outcomes[name].about.partition(".")[2] or None
+    target = WatchedMeasure(outcomes[name], name.removesuffix(f" of {participant}"), participant, units)
     refuse_few_blocks(rule, target, ("stop",))
     return target
 
@@ -47,6 +48,8 @@ class WatchedMeasure:
 
     def read_block(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
         found = dict(measured_of(connection, batch_number, last, self._measure))
+        if self._participant not in found and not failed_with(connection, batch_number, last, self._participant):
+            return None  # not measured in this unit
         value = found.get(self._participant)
         if value is None:  # it failed, or could not be measured
             return None if math.inf in self.bounds else self.bounds

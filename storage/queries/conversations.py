@@ -27,6 +27,13 @@ def measured_of(
     return [(row[0], row[1]) for row in connection.execute(query, (unit_id(batch_number, unit), measure))]
 
 
+def failed_with(connection: sqlite3.Connection, batch_number: int, unit: int, participant: str | None) -> bool:
+    """Whether a unit failed, and this participant took part; None: the unit as a whole."""
+    query = "SELECT participants FROM unit WHERE id = ? AND status = 'failed'"
+    row = connection.execute(query, (unit_id(batch_number, unit),)).fetchone()
+    return row is not None and (participant is None or participant in json.loads(row[0]))
+
+
 def rated_sides(connection: sqlite3.Connection, batch_number: int) -> list[tuple[int, int, str, float | None]]:
     """Returns a judge's ratings of completed simulations: (sequence number, side from 0, persona, rating). A rating may be
     unclear or missing."""

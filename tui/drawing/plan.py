@@ -25,7 +25,7 @@ def wave_blocks(plan: Mapping[str, Any], most: int) -> list[Block]:
 def plan_in_short(plan: Mapping[str, Any], power: Iterable[tuple[str, str]], width: int) -> Table:
     """Returns the short plan with at most seven lines. `power` rows describe the precision of the study."""
     rows = dict(_rows(plan, free=False))
-    if others := len(plan["transport"]["words"]) - 1:
+    if (others := len(plan["transport"]["words"]) - 1) > 0:
         rows["transport"] = f"{plan['transport']['words'][0]} … and {others:,} more (--full)"
     names = ("cells", "requests", "tokens", "cost", "budget", "transport", "time")
     precision = [row for row in power if row[0]]

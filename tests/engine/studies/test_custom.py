@@ -14,7 +14,7 @@ from tests.support.killing import wait_for_calls
 from tests.support.state import end_state, query
 from tests.tui.persons import batch_status, opened, until, until_seen
 from tidepool import UsageError, load_config, run_batch
-from tidepool.engine.answers import form_of, read_answer, sent_schema
+from tidepool.engine.answers import fits, form_of, read_answer, sent_schema
 from tidepool.engine.branching.making import BranchSpec, new_branch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.results.summary import read_summary
@@ -101,16 +101,40 @@ async def test_its_results_are_read_without_the_file_and_its_conversations_are_b
     assert [name for name, _ in speakers] == ["Ada", "Bob", "judge"] and speakers[2][1] == 20
 
 
+def test_a_failed_unit_has_missing_measures_until_a_resume(folder: Path) -> None:
+    tidepool = Tidepool(folder, folder / "study.db")
+    tidepool("run", "debate.py", *SHORT, "--set", "providers.simulated.fatal_rate=0.1")
+    failed = query(tidepool.database, "SELECT count(*) FROM unit WHERE status = 'failed'")[0][0]
+    assert 0 < failed < 20
+    assert tidepool.json("show", "last")["statistics"]["measures"]["won of Ada"]["missing"] == failed
+    tidepool("resume", "last", "--set", "providers.simulated.fatal_rate=0")
+    assert tidepool.json("show", "last")["statistics"]["measures"]["won of Ada"]["missing"] == 0
+
+
+def test_an_exported_config_asks_before_it_runs_the_file_and_a_published_folder_has_it(folder: Path) -> None:
+    tidepool = Tidepool(folder, folder / "study.db")
+    tidepool("run", "debate.py", *SHORT)
+    assert tidepool("resume", "last", "--dry-run").returncode == 0
+    assert tidepool("publish", "last", "-o", "published").returncode == 0
+    assert (folder / "published" / "debate.py").read_text(encoding="utf-8") == SOURCE
+    asked = tidepool("run", "published/config.toml")
+    assert asked.returncode == 2 and "which you have not run before" in asked.stderr
+    assert tidepool("plan", "published/debate.py", *SHORT).returncode == 0
+    again = tidepool.json("run", "published/config.toml")
+    assert again["statistics"] == tidepool.json("show", "last~1")["statistics"]
+
+
 async def test_a_stop_rule_watches_one_of_its_measures(folder: Path) -> None:
     (folder / "debate.py").write_text(SOURCE.replace("repeats=20", "repeats=300"), encoding="utf-8")
-    rule = ['stop.outcome="won"', 'stop.agent="Ada"', "stop.decided=true", "stop.line=0.2"]
-    summary = await run_batch(load_config(folder / "debate.py", ["motion=Tea", "rounds=1", *rule]), folder / "study.db")
+    rule = ["stop.decided=true", "stop.line=0.2"]
+    summary = await run_batch(
+        load_config(folder / "debate.py", ["motion=Tea", "rounds=1", 'stop.outcome="won of Ada"', *rule]),
+        folder / "study.db",
+    )
     stopping = summary["statistics"]["stopping"]
     assert stopping["verdict"] == "above" and stopping["stopped_at"] < 300 and stopping["interval"][0] > 0.2
     with pytest.raises(UsageError, match="Use one of won of Ada, won of Bob"):
-        await run_batch(
-            load_config(folder / "debate.py", ["motion=Tea", 'stop.outcome="x"', rule[2], rule[3]]), folder / "x.db"
-        )
+        await run_batch(load_config(folder / "debate.py", ["motion=Tea", 'stop.outcome="x"', *rule]), folder / "x.db")
 
 
 BROKEN = {
@@ -124,6 +148,10 @@ BROKEN = {
     "measure(won=": ("measure(wun=", "line 27: play() measures 'wun', which is not in `measures`. Did you mean 'won'?"),
     ", of=agent)": (")", "The measure 'won' needs unit.measure(…, of=agent)"),
     "ask(self.judge": ('ask("openai:gpt-4o-mini"', "no agent or setting names this model"),
+    "verdict.answer == agent.name": ("0.5", "this measure is true or false"),
+    "agent.name, of=agent)": ('agent.name, of="Carl")', "of='Carl', who is not in this unit"),
+    "answer=names": ("answer=[]", "answer=[] is no form"),
+    'system="Who': ('step="1", system="Who', "two requests with step='1'"),
     "reply = await": ("reply =", "Is `await` missing?"),
     '"Bob", "simulated:trusting"': ('"Bob"', "line 12: Agent: model is missing."),
 }
@@ -160,6 +188,7 @@ class Grade(BaseModel):
 def test_an_answer_is_read_or_it_is_none(answer: Any, reply: str, value: Any) -> None:
     assert read_answer(reply, answer) == value
     assert sent_schema(form_of(answer))["additionalProperties"] is False
+    assert fits(reply, form_of(answer)) or value is None
 
 
 async def test_the_app_composes_and_runs_a_class_of_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

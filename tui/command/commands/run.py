@@ -31,6 +31,7 @@ from tidepool.engine.run import (
 )
 from tidepool.engine.runtime.plans import merge_plans, priced
 from tidepool.engine.runtime.session import RunControl, Stop
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
@@ -138,10 +139,12 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
         plan = price_of(planned(config, options.db))
         return {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
     with reading(options.db) as connection:
-        studies = [
-            study_to_run(connection, find_batch(connection, one), config_to_resume(one, options.db, options.set))
-            for one in batches_to_resume(connection, options.resume)
-        ]
+        batches = [find_batch(connection, one) for one in batches_to_resume(connection, options.resume)]
+        configs = [config_to_resume(batch["id"], options.db, options.set) for batch in batches]
+        studies = [study_to_run(connection, *both) for both in zip(batches, configs, strict=True)]
+    for batch, study in zip(batches, studies, strict=True):
+        if study.code() and trust_record().knows(batch["id"], batch["config"]):
+            study.find_code(trust_record().folders_of(batch["id"]) or [Path.cwd()])
     return priced(merge_plans([study.plan() for study in studies]), studies[0].config, several=len(studies) > 1)
 
 
