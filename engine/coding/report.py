@@ -61,7 +61,7 @@ def _rates(coded: Mapping[str, Any]) -> Iterator[Block]:
         return
     rates = {"all": coded["corrected"], **coded["agents"]}
     rows = [(name, row["coded"], _share(row, "raw"), _share(row, "corrected")) for name, row in rates.items()]
-    yield table("sides that reveal, raw and corrected", ("agent", "coded", "raw %", "corrected %"), rows)
+    yield table("rates, raw and corrected", ("agent", "coded", "raw %", "corrected %"), rows)
     yield Words(CODES_AS_TRUTH, "warning")
     yield Words(f"Agents with at least {LEAST_OF_AN_AGENT} coded sides have their own rates.", "quiet")
 

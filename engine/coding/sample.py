@@ -6,6 +6,7 @@ two sides of a sample belong to one conversation. The order is random, so a code
 the same kind. A sample is stored in the file. It can be extended or redrawn, and no code is lost."""
 
 import json
+import math
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -15,12 +16,15 @@ from random import Random
 from typing import Any
 
 from tidepool.engine.call import stream
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.measures import PERCENT, Outcome
+from tidepool.engine.kinds import load_kind
 from tidepool.storage import codes as rows
 from tidepool.storage.batches import find_batch, refuse_running
 from tidepool.storage.codes import Place, put_sample
 from tidepool.storage.file import reading
-from tidepool.storage.queries.conversations import rated_sides
+from tidepool.storage.queries.conversations import measured_by_unit, rated_sides
 from tidepool.storage.queries.summary import finding
 
 # -- codes -------------------------------------------------------------------------------------------------------------
@@ -88,7 +92,7 @@ def _number(word: str) -> float | None:
 
 QUESTION = "Did this side give its secret away, in any way?"
 POSITIVE, NEGATIVE, RATED = "positive", "negative", "rated"
-JUDGE, DETECTORS = "judge", "detectors"
+JUDGE, DETECTORS, MEASURE = "judge", "detectors", "measure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +100,20 @@ class Frame:
     agents: Mapping[Place, str]
     """of all sides that can be drawn"""
     verdicts: Mapping[str, Mapping[Place, bool]]
-    """of a game: `detectors`, and `judge` if there was one"""
+    """of a game: `detectors`, and `judge` if there was one; of another kind: its `measure`"""
     ratings: Mapping[Place, float]
-    """a judge's, of a simulation"""
+    """a judge's, of a simulation, or a measure's"""
     missing: int = 0
     """sides without a rating, which cannot be drawn"""
 
     def stratum(self, place: Place) -> str:
         if place in self.ratings:
             return RATED
-        return POSITIVE if self.verdicts[DETECTORS][place] else NEGATIVE
+        return POSITIVE if self.verdicts[self.instrument][place] else NEGATIVE
+
+    @property
+    def instrument(self) -> str:
+        return next(iter(self.verdicts), JUDGE)
 
     def strata(self) -> dict[str, int]:
         """How many sides of the batch are in each stratum."""
@@ -114,7 +122,9 @@ class Frame:
 
 def frame_of(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
     code_book(batch)
-    if batch["kind"] != "secret_game":
+    if batch["kind"] not in ("secret_game", "simulation"):
+        return _measured(connection, batch)
+    if batch["kind"] == "simulation":
         rated = rated_sides(connection, batch["number"])
         entities = {(number, side): entity for number, side, entity, rating in rated if rating is not None}
         ratings = {(number, side): rating for number, side, _, rating in rated if rating is not None}
@@ -126,16 +136,44 @@ def frame_of(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
     return Frame({side.place: side.agent for side in sides}, verdicts, {})
 
 
+def _measured(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
+    measure, _, name = first_measure(batch)
+    agents: dict[Place, str] = {}
+    values: dict[Place, float | None] = {}
+    for number, participants, participant, measured, value, _, _ in measured_by_unit(connection, batch["id"]):
+        if measured == name:
+            place = number, json.loads(participants).index(participant) if participant else 0
+            agents[place], values[place] = participant or "", value
+    known = {place: value for place, value in values.items() if value is not None}
+    agents, missing = {place: agents[place] for place in known}, len(values) - len(known)
+    if measure.unit == PERCENT:
+        return Frame(agents, {MEASURE: {place: value > 0 for place, value in known.items()}}, {}, missing)
+    return Frame(agents, {}, known, missing)
+
+
+def first_measure(batch: Mapping[str, Any]) -> tuple[Outcome, str, str]:
+    """The first measure of a kind, its words and its name, without the agent."""
+    kind = load_kind(batch["kind"])
+    measures = kind.results.measures(StoredConfig(batch["config"]).sections)
+    if not kind.talks or not measures or math.inf in measures[0].bounds:
+        raise UsageError(
+            f"Batch {batch['id']} has nothing to code by hand. You can code secret games, simulations with a judge, and studies "
+            "of your own whose first measure is a share or has bounds."
+        )
+    agent = measures[0].about.partition(".")[2]
+    return measures[0], measures[0].words.removesuffix(f", {agent}"), measures[0].name.removesuffix(f" of {agent}")
+
+
 def code_book(batch: Mapping[str, Any]) -> CodeBook:
     """Raises if nothing in the batch can be coded."""
     if batch["kind"] == "secret_game":
         return CodeBook(QUESTION)
-    judge = json.loads(batch["config"])["simulation"]["judge"] if batch["kind"] == "simulation" else None
+    if batch["kind"] != "simulation":
+        measure, words, _ = first_measure(batch)
+        return CodeBook(f"{words}?", None if measure.unit == PERCENT else measure.bounds)
+    judge = json.loads(batch["config"])["simulation"]["judge"]
     if not judge:
-        reason = "has no judge" if batch["kind"] == "simulation" else f"is of kind {batch['kind'].replace('_', ' ')}"
-        raise UsageError(
-            f"Batch {batch['id']} {reason}, so there is nothing to code by hand. You can code secret games, and simulations with a judge."
-        )
+        raise UsageError(f"Batch {batch['id']} has no judge, so there is nothing to code by hand.")
     low, high = judge["scale"]
     return CodeBook(str(judge["question"]), (float(low), float(high)))
 

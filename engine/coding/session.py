@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.coding.sample import CodeBook, Sample, code_book, ensure_sample
+from tidepool.engine.coding.sample import CodeBook, Sample, code_book, ensure_sample, first_measure
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
@@ -56,9 +56,14 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
     unit = unit_of(connection, batch["number"], number)
     if unit is None:
         raise FileError("The sample contains a conversation that is not in the batch. The file was changed.")
-    agent, secret = side_at(connection, batch["number"], place)
+    if batch["kind"] in ("secret_game", "simulation"):
+        agent, secret = side_at(connection, batch["number"], place)
+    else:
+        agent, secret = "".join(unit.participants[side : side + 1]) if first_measure(batch)[0].about else "", None
     if batch["kind"] != "secret_game":
-        quotes = tuple(Quote(message.speaker, message.content, message.speaker == agent) for message in unit.messages)
+        quotes = tuple(
+            Quote(message.speaker, message.content, not agent or message.speaker == agent) for message in unit.messages
+        )
         return Subject(place, agent, None, agent, quotes)
     own = [(message, (message.turn - 1) % 2 == side) for message in unit.messages]
     quotes = tuple(Quote(OWN if is_own else PARTNER, message.content, is_own) for message, is_own in own)
@@ -203,7 +208,7 @@ def read_codes(session: CodingSession, source: Path) -> dict[str, int]:
     new_codes = {place: code for place, code in codes.items() if own_codes.get(place) != code}
     with reading(session.path) as connection:
         new = [
-            NewCode(place, side_at(connection, session.batch["number"], place)[0], code, session.weights[place])
+            NewCode(place, subject_at(connection, session.batch, place).agent, code, session.weights[place])
             for place, code in new_codes.items()
         ]
     put_codes(session.path, session.batch_id, session.coder, new)

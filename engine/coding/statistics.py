@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 from tidepool.engine.coding.sample import (
-    DETECTORS,
     JUDGE,
     NO,
     UNCLEAR,
@@ -62,7 +61,7 @@ def coding_of(
     strata = {item.place: item.stratum for item in sample.chosen}
     sampled, coded = Counter(strata.values()), Counter(strata[place] for place in by_place)
     return {
-        "instrument": JUDGE if codebook.scale else DETECTORS,
+        "instrument": frame.instrument,
         "sample": len(sample.chosen),
         "coded": len(by_place),
         "without_verdict": frame.missing,
@@ -163,7 +162,9 @@ def _corrected_rate(
     """Of the batch, or of one agent; None if a group of its sides has no codes. `raw` is the interval, in percent, of the
     share that the detectors call positive."""
     verdicts = {
-        place: verdict for place, verdict in frame.verdicts[DETECTORS].items() if agent in (None, frame.agents[place])
+        place: verdict
+        for place, verdict in frame.verdicts[frame.instrument].items()
+        if agent in (None, frame.agents[place])
     }
     rows = [(weight, verdicts[place], yes) for place, weight, yes in coded if place in verdicts]
     positives = sum(verdicts.values())

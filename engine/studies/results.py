@@ -14,6 +14,8 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
+from tidepool.engine.coding.report import coding_blocks
+from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.contrasts import few_clusters, two_samples
 from tidepool.engine.inference.effects import (
@@ -40,6 +42,7 @@ from tidepool.engine.reports.blocks import (
     KindMethods,
     Number,
     ends_of,
+    section,
     series_of,
     table,
 )
@@ -80,16 +83,14 @@ class Results:
         """The `statistics` of the JSON summary: by default the mean of each measure."""
         measures = self.measures(config.sections)
         tables = tables_of(measures, [()], [CellBatch((), 1, self.values(connection, batch, config.sections))])
-        return (
-            {"measures": {one.name: _mean(one, cell_mean(tables[one.name], ())) for one in measures}}
-            if measures
-            else {}
-        )
+        means = {one.name: _mean(one, cell_mean(tables[one.name], ())) for one in measures}
+        return with_coding(connection, batch, {"measures": means}) if measures else {}
 
     def blocks(self, statistics: Statistics) -> list[Block]:
         """The statistics as a report."""
-        others = {name: value for name, value in statistics.items() if name != "measures"}
-        return [*_measure_blocks(statistics.get("measures", {})), *plain_blocks("statistics", others)]
+        others = {name: value for name, value in statistics.items() if name not in ("measures", "coding")}
+        coded = section("coding", *coding_blocks(statistics))
+        return [*_measure_blocks(statistics.get("measures", {})), *coded, *plain_blocks("statistics", others)]
 
     def estimand(self, statistics: Statistics) -> str:
         """What intervals describe, unless a row of the statistics states something else."""

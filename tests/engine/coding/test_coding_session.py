@@ -124,7 +124,7 @@ def test_what_cannot_be_coded_is_told(path: Path, tmp_path: Path) -> None:
             coder_name(name)
     assert coder_name(" Ann B. ") == "Ann B." and coder_name(None)
     other = file_of_all_kinds(tmp_path / "v1.db")
-    with pytest.raises(UsageError, match="is of kind mutation"):
+    with pytest.raises(UsageError, match="nothing to code by hand"):
         CodingSession(other, "20faf7356319", "ann")
     subject = CodingSession(other, "0c13f5c60828", "ann").subject()
     assert subject is not None and subject.secret

@@ -1,5 +1,6 @@
 """A study of one's own is a class in a Python file: the example, run by command, config and program."""
 
+import csv
 import json
 import signal
 from pathlib import Path
@@ -122,6 +123,19 @@ def test_an_exported_config_asks_before_it_runs_the_file_and_a_published_folder_
     assert tidepool("plan", "published/debate.py", *SHORT).returncode == 0
     again = tidepool.json("run", "published/config.toml")
     assert again["statistics"] == tidepool.json("show", "last~1")["statistics"]
+
+
+def test_its_first_measure_is_coded_by_hand(folder: Path) -> None:
+    tidepool = Tidepool(folder, folder / "study.db")
+    tidepool("run", "debate.py", *SHORT)
+    assert tidepool("code", "last", "--export", "sample.csv").returncode == 0
+    with (folder / "sample.csv").open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert rows[0]["question"] == "debates won?" and rows[0]["about"] in ("Ada", "Bob")
+    codes = "".join(f"{row['key']},{'yes' if row['about'] == 'Ada' else 'no'}\n" for row in rows)
+    (folder / "codes.csv").write_text(f"key,code\n{codes}")
+    assert "20 new" in tidepool("code", "last", "--import", "codes.csv", "--coder", "Ann").stdout
+    assert "rates, raw and corrected" in tidepool("stats", "last", "coding").stdout
 
 
 async def test_a_stop_rule_watches_one_of_its_measures(folder: Path) -> None:
