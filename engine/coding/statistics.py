@@ -80,9 +80,6 @@ def coding_of(
     }
 
 
-# -- verdicts of a game --------------------------------------------------------------------------------------
-
-
 Judged = tuple[Place, float, bool]
 """a side of the sample with a clear code: its weight, and whether the code is yes"""
 
@@ -178,9 +175,6 @@ def _corrected_rate(
         **_share("corrected", share),
         "corrected_percentage": 100 * groups.rate,
     }
-
-
-# -- agreement -----------------------------------------------------------------------------------------------
 
 
 def _agreement(codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]]) -> Iterator[dict[str, Any]]:

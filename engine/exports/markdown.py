@@ -28,9 +28,6 @@ from tidepool.engine.results.methods import configs_of, prompts_of
 from tidepool.storage.studies import StoredCell, StoredStudy
 from tidepool.storage.text import in_report
 
-# -- escaping ----------------------------------------------------------------------------------------------------------
-
-
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|~&$^#@]|:(?=//|[A-Za-z0-9_+-]+:)|(?<=\bwww)\.", re.IGNORECASE)
 """the last two: the name of an emoji, and the dot in a bare web address"""
 _AT_START = re.compile(r"[-+=:%]|\d{1,9}(?=[.)])")
@@ -95,9 +92,6 @@ def fenced(foreign: str, language: str) -> str:
     runs = [len(run) for run in re.findall("`+", plain)]
     fence = "`" * max(3, *(run + 1 for run in runs)) if runs else "```"
     return f"{fence}{language}\n{plain}\n{fence}"
-
-
-# -- blocks ------------------------------------------------------------------------------------------------------------
 
 
 MOST_ROWS = 200
@@ -189,9 +183,6 @@ def _curves(figure: Figure) -> Iterator[str]:
     yield table([figure.xlabel or "x", *(one.name or figure.title for one in figure.series)], rows, left=0)
     if len(shown) < len(xs):
         yield marked("*", f"{len(shown):,} of {len(xs):,} points.")
-
-
-# -- the report --------------------------------------------------------------------------------------------------------
 
 
 def markdown_report(

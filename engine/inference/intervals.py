@@ -47,9 +47,6 @@ def wilson(share: float, trials: float, reach: float = REACH) -> Interval:
     return (max(0.0, centre - half) if share > 1e-12 else 0.0), (min(1.0, centre + half) if share < 1 - 1e-12 else 1.0)
 
 
-# -- rates whose values come in clusters -------------------------------------------------------------------------------
-
-
 UNIT = (0.0, 1.0)
 _CLOSE = 1e-12
 _SMALLEST_P = 1e-12
@@ -149,9 +146,6 @@ def p_value_of(interval: Callable[[float], Interval | None]) -> float:
         return low if above else -high
 
     return math.exp(root(beyond, math.log(_SMALLEST_P), 0.0))
-
-
-# -- means over clusters that may overlap ------------------------------------------------------------------------------
 
 
 Total = tuple[float, int]

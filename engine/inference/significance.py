@@ -11,8 +11,6 @@ from tidepool.engine.inference.distributions import chi_squared_tail, student_ta
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import student_interval
 
-# -- correlation and groups, by ranks ----------------------------------------------------------------------------------
-
 
 def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float] | None:
     """Spearman's correlation and its p-value; None below three pairs, or if one of the two does not vary."""
@@ -52,9 +50,6 @@ def ranks(values: Sequence[float]) -> Any:
     return (last - (times - 1) / 2)[places]
 
 
-# -- drift -------------------------------------------------------------------------------------------------------------
-
-
 FEWEST_FOR_DRIFT = 40
 QUARTERS = 4
 
@@ -76,9 +71,6 @@ def over_the_run(values: Any, bounds: tuple[float, float], scale: float = 1.0) -
         "correlation": correlation,
         "p_value": correlation_test(correlation, number),
     }
-
-
-# -- comparisons and corrections ---------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")

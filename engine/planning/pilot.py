@@ -60,9 +60,6 @@ def read_pilot(path: Path, reference: str) -> Pilot:
     return Pilot(name, str(rows[0][0]["kind"]), tables_of(outcomes, cells, batches))
 
 
-# -- one outcome -------------------------------------------------------------------------------------------------
-
-
 def apply_pilot(pilot: Pilot, outcome: Outcome, layout: Layout, assumed: Sequence[World]) -> Update:
     """`layout` has the number of values per conversation; what the pilot does not show stays as assumed."""
     table = pilot.tables.get(outcome.name)

@@ -181,9 +181,6 @@ def _tag(price: ModelPrice) -> PriceTag:
     )
 
 
-# -- Opening -----------------------------------------------------------------------------------------------------------
-
-
 def open_provider(name: str, settings: ProviderSettings) -> Provider:
     """Opens a provider with its own settings. A batch calls `serve` to mark requests as its own."""
     _refuse_secrets(name, "base_url", [settings.base_url or ""])

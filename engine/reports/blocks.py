@@ -409,7 +409,7 @@ class Report:
         figures = [block for block in self.findings if isinstance(block, Figure)]
         return Brief(
             simulated=[block for block in words if block.level == "simulated"],
-            findings=[block for block in self.findings if is_finding(block)],
+            findings=[b for b in self.findings if isinstance(b, Headline) or getattr(b, "level", "") == "finding"],
             warnings=[block for block in words if block.level == "warning"],
             table=next(iter(tables), None),
             figure=next(iter(figures), None),
@@ -420,10 +420,6 @@ class Report:
         """The methods without the appendix, which only pages have."""
         export_hint = Words("To see all prompts in full, export as markdown or html.", "quiet")
         return (Words("methods", "strong"), *self.methods, export_hint)
-
-
-def is_finding(block: Block) -> bool:
-    return isinstance(block, Headline) or (isinstance(block, Words) and block.level == "finding")
 
 
 def is_section(block: Block) -> bool:

@@ -20,9 +20,6 @@ from tidepool.engine.reports.blocks import (
     places_of,
 )
 
-# -- axes --------------------------------------------------------------------------------------------------------------
-
-
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0)
 
 
@@ -136,9 +133,6 @@ def value_of(figure: Figure, series: Series, place: int) -> Estimate:
     return Estimate(series.ys[place], series.bounds[place], digits, signed=figure.reference is not None)
 
 
-# -- marks by participant ----------------------------------------------------------------------------------------------
-
-
 def assign_places(blocks: Iterable[Block], names: Iterable[str]) -> tuple[Block, ...]:
     places = places_of(names)
     return tuple(_assign_places(block, places) for block in blocks) if places else tuple(blocks)
@@ -162,9 +156,6 @@ def _with_place(cell: Cell, places: Mapping[str, int]) -> Cell:
 
 def _all(names: tuple[str, ...], before: tuple[int, ...], places: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(places.get(name, place) for name, place in zip(names, before, strict=False))
-
-
-# -- differences -------------------------------------------------------------------------------------------------------
 
 
 Row = tuple[str, float, tuple[float, float] | None]

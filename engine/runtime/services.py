@@ -142,9 +142,6 @@ def _calls_of_others(plan: "Plan", of_all: "Plan") -> dict[tuple[str, int], floa
     return {place: max(0.0, calls) for place, calls in extra.items()}
 
 
-# -- Stages of a batch with a stop rule --------------------------------------------------------------------------------
-
-
 MOST_GROUPS = 8
 LEAST_IN_GROUP = 100
 """units in a group if any wave uses the batch API"""

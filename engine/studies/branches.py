@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from tidepool.engine.runtime.unit import Unit
 
 
-# -- origin and redraws ------------------------------------------------------------------------------------------------
-
-
 Arm = Literal["control", "altered"]
 MOST_TIMES = 10_000
 """redraws of each conversation"""
@@ -97,9 +94,6 @@ def read_origin(text: object) -> Origin | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return origin if numbers and 0 < origin.times <= MOST_TIMES else None
-
-
-# -- conversations -----------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")

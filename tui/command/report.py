@@ -33,9 +33,6 @@ def batches_of(connection: sqlite3.Connection, reference: str) -> tuple[StoredSt
     return study, [cell.batch for cell in cells_of(connection, study.id)]
 
 
-# -- summaries ---------------------------------------------------------------------------------------------------------
-
-
 METHODS = "methods"
 BRIEF_LINES = 22
 """length of a short summary, which fits 25 lines together with the progress of a run"""
@@ -123,9 +120,6 @@ def _end(report: Report, summary: dict[str, Any], identity: str) -> Iterator[Wor
     yield Words(f"More: tidepool show {identity} --full{example}", "quiet")
 
 
-# -- plans -------------------------------------------------------------------------------------------------------------
-
-
 MOST_WAVES = 12
 
 
@@ -137,9 +131,6 @@ def print_plan(plan: dict[str, Any], power: dict[str, Any] | None = None, *, ful
         print_blocks(out, [*wave_blocks(plan, MOST_WAVES), plan_table(plan)])
     else:
         print_blocks(out, [plan_in_short(plan, power_lines(power) if power else (), out.width)])
-
-
-# -- one unit to read --------------------------------------------------------------------------------------------------
 
 
 TRANSCRIPT_STYLES = {
@@ -159,9 +150,6 @@ def print_transcript(out: Console, talk: Transcript, people: Sequence[str]) -> N
     for line in talk_lines(talk, out.width + 1, (), places_of(people)):
         text = Text.assemble(*((text, TRANSCRIPT_STYLES.get(style, "")) for text, style in line.pieces))
         out.print(text[1:])  # without the margin, which is for the app
-
-
-# -- family trees ------------------------------------------------------------------------------------------------------
 
 
 MOST_LINES = 200

@@ -25,8 +25,6 @@ from tidepool.storage.text import shortened as shortened
 Piece = tuple[str, str]
 """text and the name of its style; '' for none"""
 
-# -- widths ------------------------------------------------------------------------------------------------------------
-
 
 def fitted(text: str, width: int, *, right: bool = False) -> Plain:
     """Returns text of exactly `width` cells, cut with an ellipsis or padded."""
@@ -44,9 +42,6 @@ def has_words(text: str, words: str) -> bool:
     """Whether the text contains all the words, ignoring case."""
     folded = text.casefold()
     return all(word in folded for word in words.casefold().split())
-
-
-# -- numbers and moments -----------------------------------------------------------------------------------------------
 
 
 def count(value: float) -> str:
@@ -115,9 +110,6 @@ def percent(part: float, whole: float) -> str:
     return f"{min(100 if part >= whole else 99, int(100 * part / whole))} %"
 
 
-# -- lines -------------------------------------------------------------------------------------------------------------
-
-
 _WORD = re.compile(r"\S+")
 MARKS_IN_A_CELL = 8
 """combining marks per cell at most; a line with more of them is cut"""
@@ -172,9 +164,6 @@ def marked(line: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> Iter
     for left, right in itertools.pairwise(edges):
         styles = [style for first, last, style in spans if first <= left and right <= last]
         yield left, right, styles[-1] if styles else ""
-
-
-# -- the terminal ------------------------------------------------------------------------------------------------------
 
 
 def plain_table(

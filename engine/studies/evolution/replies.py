@@ -59,9 +59,6 @@ def as_json(answer: Answer) -> dict[str, Any]:
     return {**asdict(answer), "correct": {"right": True, "wrong": False}.get(answer.grade)}
 
 
-# -- reading -------------------------------------------------------------------------------------------------
-
-
 def genome_named(connection: sqlite3.Connection, batch: sqlite3.Row, reference: str) -> str:
     """The id of a genome, from a prefix of it or from its role."""
     if reference in ROLES:
@@ -105,9 +102,6 @@ def by_split(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
     for answer in answers:
         groups.setdefault(answer.split, []).append(answer)
     return {name: some for name, some in groups.items() if some}
-
-
-# -- reports ----------------------------------------------------------------------------------------------
 
 
 def genome_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:

@@ -178,9 +178,6 @@ def _log(options: argparse.Namespace) -> None:
         echo(head + plain(line["message"]).replace("\n", "\n" + " " * len(head)))
 
 
-# -- compare -----------------------------------------------------------------------------------------------------------
-
-
 def add_compare_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batches", metavar="BATCH", nargs="+", help="two or more batches of one kind")
 
