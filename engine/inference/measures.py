@@ -60,7 +60,7 @@ class Talk(NamedTuple):
     members: tuple[str, ...] = ()
     """who was sampled, such as entities: conversations that share one are not independent"""
     cast: tuple[str, ...] = ()
-    """who took part, also if the conversation failed"""
+    """who was measured, and everybody if the conversation failed"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,8 +172,9 @@ def values_by_talk(
                 values.setdefault(name, []).append(number(value))
         participants, cluster, block = unit[0][1], unit[0][5], unit[0][6]
         scenario = number_in(block)
-        cast = tuple(sorted(json.loads(participants)))
-        members = cast if sampled else ()
+        everybody = tuple(sorted(json.loads(participants)))
+        cast = tuple({row[2]: None for row in unit if row[2]}) or everybody  # the others had nothing to measure
+        members = everybody if sampled else ()
         drawn = "\x1f".join(members) or f"{participants}\x1f{blocks.get(scenario, '')}"
         if blocks and block is None:  # it failed
             drawn = ""
