@@ -141,8 +141,9 @@ def _measured(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame
     agents: dict[Place, str] = {}
     values: dict[Place, float | None] = {}
     for number, participants, participant, measured, value, _, _ in measured_by_unit(connection, batch["id"]):
-        if measured == name:
-            place = number, json.loads(participants).index(participant) if participant else 0
+        names = json.loads(participants)
+        if measured == name and (participant is None or participant in names):
+            place = number, names.index(participant) if participant else 0
             agents[place], values[place] = participant or "", value
     known = {place: value for place, value in values.items() if value is not None}
     agents, missing = {place: agents[place] for place in known}, len(values) - len(known)

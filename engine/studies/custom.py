@@ -262,7 +262,7 @@ class Unit:
 
     def store(self, *, failed: bool) -> None:
         """Stores the measures of the unit. If it failed, all of them are missing."""
-        everybody = [agent.name for agent in self.agents]
+        everybody = [agent.name for agent in self.agents or self._study.agents]
         due = [(one.name, who) for one in self._study.measures for who in (everybody if one.of else [None])]
         for name, participant in due if failed else self._measured:
             value, cluster = (None, None) if failed else self._measured[name, participant]
