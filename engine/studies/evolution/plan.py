@@ -5,7 +5,7 @@ The expected search is planned generation by generation, in waves. The maximum c
 
 from collections.abc import Iterator
 from functools import cached_property
-from math import ceil
+from math import ceil, expm1, log1p, perm
 
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
@@ -43,8 +43,6 @@ from tidepool.storage.text import one_line
 
 SOLUTION, REWRITE, RATING = UsualTokens(120, 24), UsualTokens(120, 40), UsualTokens(60, 12)
 """usual lengths of a solution, a rewritten prompt and a judge's rating"""
-_SIMULATED = 0.9
-"""a simulated solution, in lengths of its question"""
 _SHOWN_REPLY = 400
 """characters of a wrong reply that a model reflects on"""
 _GROWTH = 2
@@ -110,6 +108,14 @@ class SearchPlan:
         calls = [rung.entrants * (rung.end - rung.start) for rung in seed_rungs(problems, len(self.seeds), racing)]
         return [max(0, calls[0] - known), *calls[1:]]
 
+    def _distinct_at_random(self, drawn: int) -> float:
+        """How many of so many prompts of a random search differ. A few sentences make few prompts."""
+        material, (fewest, most) = material_of(self.settings), RANDOM_SEGMENTS
+        sentences, frames = len(material.segments), max(1, len(set(material.frames)))
+        lengths = [min(length, sentences) for length in range(fewest, most + 1)]
+        orders = ((frames * perm(sentences, length), lengths.count(length) / len(lengths)) for length in {*lengths})
+        return sum(-number * expm1(drawn * log1p(-share / number)) if number > 1 else 1 for number, share in orders)
+
     # -- tokens ------------------------------------------------------------------------------------------
 
     def _prompt_tokens(self) -> int:
@@ -126,7 +132,9 @@ class SearchPlan:
         form = sizing.longest(task.message("", problem) for problem in self._measured)
         asked = prompt + sizing.longest(self._questions()) + form + TOKENS_PER_MESSAGE
         question = sizing.longest(problem.question for problem in self._measured)
-        usual = UsualTokens(SOLUTION.of_a_model, round(_SIMULATED * question))
+        usual = UsualTokens(
+            SOLUTION.of_a_model, 10 + question // 2
+        )  # a simulated solution repeats half of its question
         return {
             model: (asked, sizing.reply(model, usual, settings.max_tokens, settings)) for model in settings.solvers()
         }
@@ -178,9 +186,11 @@ class SearchPlan:
         later = (sum(planned.calls for planned in self._calls) - self.first) / self.weight
         for count in self._seed_final():
             self._solve(count, by_seeds=count)
-        if settings.random_baseline and later > 0:  # whole generations until it has as many requests
-            each = self._asked(settings.population_size)
-            self._solve(each * -(-round(later) // each))
+        if settings.random_baseline and later > 0:  # whole generations until it has as many requests, or no new prompt
+            size = settings.population_size
+            wanted = size * -(-round(later) // self._asked(size))
+            whole, rest = divmod(min(wanted, round(self._distinct_at_random(10 * size))), size)
+            self._solve(whole * self._asked(size) + (self._asked(rest) if rest else 0))
         finalists = self.finalists if later > 0 else 1  # without children, the champion is the best seed
         self._solve(finalists * len(self.problems.validation), by_seeds=len(self.problems.validation))
         self.units += finalists + (len(self.seeds) if settings.seed_final else 0)
@@ -189,6 +199,9 @@ class SearchPlan:
     def _generation(self, generation: int, gepa: bool) -> None:
         """A generation of GEPA makes as many requests as the genetic strategy's, in many small waves, which are shown together."""
         genomes, rewrites = (self.children, self.rewrites) if generation else (self.settings.population_size, 0)
+        if generation and self.settings.strategy == "random":
+            distinct, size = self._distinct_at_random, self.settings.population_size
+            genomes = round(distinct(generation * size) - distinct((generation - 1) * size))
         rounds = -(-rewrites // self.proposals) if gepa and rewrites else 1
         if rewrites:
             self._calls.append(self._rewritten(self._numbering.next_wave(), rewrites, rounds))
