@@ -19,14 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tidepool.engine.call import stream
-from tidepool.engine.config.entities import (
-    Entity,
-    entity_from,
-    portrait,
-    read_entities,
-    read_table,
-    read_tree,
-)
+from tidepool.engine.config.entities import Entity, entity_from, portrait, read_entities, read_table, read_tree
 from tidepool.engine.config.entity_types import types_of_file
 from tidepool.engine.config.problems import problems_of, validated
 from tidepool.engine.config.sections import Agent, Config

@@ -29,14 +29,7 @@ from tidepool.engine.config.ceilings import PerMinute, Seconds, Share, Text
 from tidepool.engine.config.cluster import Cluster
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name, known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import (
-    ConfigOrigin,
-    Hosts,
-    NamesModel,
-    OneOf,
-    Section,
-    models_named,
-)
+from tidepool.engine.config.section import ConfigOrigin, Hosts, NamesModel, OneOf, Section, models_named
 from tidepool.engine.errors import UsageError
 from tidepool.engine.kinds import load_kind
 from tidepool.engine.registries import KINDS, PROVIDERS, section_of

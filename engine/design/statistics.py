@@ -23,14 +23,7 @@ from tidepool.engine.inference.effects import (
     in_direction,
     tables_of,
 )
-from tidepool.engine.inference.hypotheses import (
-    Cell,
-    Factors,
-    Hypothesis,
-    exploratory,
-    read_hypotheses,
-    weigh,
-)
+from tidepool.engine.inference.hypotheses import Cell, Factors, Hypothesis, exploratory, read_hypotheses, weigh
 from tidepool.engine.inference.intervals import scaled
 from tidepool.engine.inference.measures import Outcome
 from tidepool.engine.inference.significance import corrected, holm

@@ -7,13 +7,7 @@ from itertools import islice
 from typing import Any
 
 from tidepool.engine.kinds import load_kind
-from tidepool.engine.reports.blocks import (
-    Named,
-    Report,
-    format_outcome,
-    number,
-    places_of,
-)
+from tidepool.engine.reports.blocks import Named, Report, format_outcome, number, places_of
 from tidepool.engine.reports.html import Content, Html, element, folded, page, section
 from tidepool.engine.reports.html_blocks import named, render_blocks
 from tidepool.engine.results.methods import configs_of, prompts_of

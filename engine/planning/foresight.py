@@ -29,16 +29,7 @@ from tidepool.engine.inference.hypotheses import (
     weigh,
 )
 from tidepool.engine.inference.measures import Outcome, PlannedBatch, find_outcome
-from tidepool.engine.inference.power import (
-    WANTED,
-    Comparison,
-    Layout,
-    Quantity,
-    World,
-    half_width,
-    power,
-    smallest,
-)
+from tidepool.engine.inference.power import WANTED, Comparison, Layout, Quantity, World, half_width, power, smallest
 from tidepool.engine.planning.assumptions import KNOWN, Assumptions
 from tidepool.engine.planning.pilot import apply_pilot, read_pilot
 from tidepool.engine.runtime.plans import priced

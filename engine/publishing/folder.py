@@ -15,16 +15,7 @@ from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import report_pages
 from tidepool.engine.exports.toml import missing_files, study_toml, toml_of, without_paths
 from tidepool.engine.providers.replies import ABSOLUTE_PATH
-from tidepool.engine.publishing.card import (
-    FILE,
-    About,
-    Publication,
-    card,
-    described,
-    dictionary,
-    models_of,
-    servers_in,
-)
+from tidepool.engine.publishing.card import FILE, About, Publication, card, described, dictionary, models_of, servers_in
 from tidepool.engine.registries import custom_names, is_custom, section_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import all_batches, find_batch

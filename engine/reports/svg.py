@@ -4,16 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from tidepool.engine.reports.blocks import INKS, Figure, Heat, Series, glyph_of
-from tidepool.engine.reports.figures import (
-    Axis,
-    along,
-    known_points,
-    of_means,
-    stretches,
-    thin_out,
-    upright,
-    value_of,
-)
+from tidepool.engine.reports.figures import Axis, along, known_points, of_means, stretches, thin_out, upright, value_of
 from tidepool.engine.reports.html import Content, Html, element, joined, text
 
 # -- inks, lines, marks, axes ------------------------------------------------------------------------------------------

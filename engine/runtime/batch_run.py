@@ -34,14 +34,7 @@ from tidepool.engine.runtime.recording import (
 from tidepool.engine.runtime.scheduler import BatchScheduler
 from tidepool.engine.runtime.services import SERVICES, Admission, ExpectedWaves, batch_from, units_at_once
 from tidepool.engine.runtime.stop_rules import Gate
-from tidepool.engine.runtime.unit import (
-    Ask,
-    CollectedCall,
-    PendingCall,
-    Unit,
-    UnitPlan,
-    UnitResult,
-)
+from tidepool.engine.runtime.unit import Ask, CollectedCall, PendingCall, Unit, UnitPlan, UnitResult
 from tidepool.storage.ledger import Remembered
 from tidepool.storage.states import FinishReason, Source, unit_id
 

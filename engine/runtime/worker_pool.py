@@ -17,14 +17,7 @@ from tidepool.engine.config.endpoints import LOCAL
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, has_credentials, is_endpoint
-from tidepool.engine.providers.protocol import (
-    Answer,
-    ErrorClass,
-    NoReply,
-    Notices,
-    Provider,
-    ProviderError,
-)
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Notices, Provider, ProviderError
 from tidepool.engine.registries import program_version
 from tidepool.engine.runtime.worker import WINDOW, Opening, WorkerCall, WorkerCard
 

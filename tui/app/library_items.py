@@ -10,12 +10,7 @@ from typing import Any
 
 from tidepool.engine.config.endpoints import PRESETS
 from tidepool.engine.config.entities import entity_from, in_words
-from tidepool.engine.config.entity_types import (
-    EntityType,
-    built_in_records,
-    entity_type_from,
-    generate,
-)
+from tidepool.engine.config.entity_types import EntityType, built_in_records, entity_type_from, generate
 from tidepool.engine.config.library import stored_agent, stored_entity
 from tidepool.engine.config.loading import declared_model
 from tidepool.engine.config.problems import problems_in

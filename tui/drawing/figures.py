@@ -13,16 +13,7 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 
 from tidepool.engine.reports.blocks import INKS, Figure, Interval, Series, as_hex, glyph_of, more
-from tidepool.engine.reports.figures import (
-    Axis,
-    along,
-    known_points,
-    of_means,
-    stretches,
-    thin_out,
-    upright,
-    value_of,
-)
+from tidepool.engine.reports.figures import Axis, along, known_points, of_means, stretches, thin_out, upright, value_of
 from tidepool.tui.drawing.text import fitted, one_line, wrapped
 
 # -- the field ---------------------------------------------------------------------------------------------------------

@@ -13,13 +13,7 @@ from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQue
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
 from tidepool.engine.studies.mutation.operators import with_noop
-from tidepool.engine.studies.mutation.policy import (
-    PolicyCard,
-    SavedPolicy,
-    load_policy,
-    policy_bytes,
-    read_policy,
-)
+from tidepool.engine.studies.mutation.policy import PolicyCard, SavedPolicy, load_policy, policy_bytes, read_policy
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
 
 

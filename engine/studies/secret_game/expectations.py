@@ -18,12 +18,7 @@ from tidepool.engine.inference.contrasts import FEWEST_TESTED
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.inference.measures import PlannedBatch, PlannedRivals, PlannedValues
-from tidepool.engine.runtime.stop_rules import (
-    ENOUGH_BLOCKS,
-    ReportEstimate,
-    refuse_few_blocks,
-    refuse_line,
-)
+from tidepool.engine.runtime.stop_rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.contrasts import MOST_COMPARED
 from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule, tally_of

@@ -29,11 +29,7 @@ from tidepool.tui.app.compose.fields import Field
 from tidepool.tui.app.compose.outline import AGENT_FIELDS, ENTITY_FIELDS
 from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.dialogs.form import Check, FormDialog, SavingDialog
-from tidepool.tui.app.dialogs.library import (
-    GenerateDialog,
-    ImportDialog,
-    Wish,
-)
+from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, Wish
 from tidepool.tui.app.library_items import (
     SHELVES,
     Item,

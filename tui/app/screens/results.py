@@ -8,15 +8,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tidepool.engine.reports.blocks import (
-    Block,
-    Cell,
-    Headline,
-    Level,
-    Report,
-    Words,
-    table,
-)
+from tidepool.engine.reports.blocks import Block, Cell, Headline, Level, Report, Words, table
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.lists import read_batch_or_study
 from tidepool.storage.queries.watching import BatchLine

@@ -26,14 +26,7 @@ from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Expected, Gauges, Throughput
 from tidepool.tui.app.widgets.transcript import TranscriptPane
-from tidepool.tui.app.widgets.watch_panels import (
-    FindingPane,
-    Front,
-    LogLines,
-    Wavefront,
-    WavesTable,
-    front_of,
-)
+from tidepool.tui.app.widgets.watch_panels import FindingPane, Front, LogLines, Wavefront, WavesTable, front_of
 from tidepool.tui.app.worker import InterimEstimate, expected_calls
 
 
