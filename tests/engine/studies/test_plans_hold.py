@@ -24,6 +24,12 @@ def test_no_study_takes_more_than_its_plan_says_at_most(kind: str, seed: int, tm
     assert found.expected_calls <= found.most_calls and found.expected_cost <= found.most_cost
 
 
+@pytest.mark.parametrize("seed", [16, 31, 94])
+def test_a_random_search_with_few_sentences_is_expected_to_find_few_prompts(seed: int, tmp_path: Path) -> None:
+    found = trial("evolution", seed, endless=False, folder=tmp_path)
+    assert found.near, found
+
+
 @pytest.mark.parametrize("kind", SEEDS)
 def test_reasoning_counts_in_the_most_and_half_of_it_in_what_is_expected_of_a_real_model(kind: str) -> None:
     data = random_study(kind, 0)
