@@ -92,3 +92,9 @@ def test_the_first_screen_of_the_app_waits_for_no_config() -> None:
         "tidepool.tui.app.screens.compose",
         "tidepool.engine.config.sections",
     }
+
+
+def test_a_small_study_enters_at_most_sixty_modules() -> None:
+    command = [sys.executable, "-m", "benchmarks.entered_modules"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert int(printed.splitlines()[-1].split()[0]) <= 60

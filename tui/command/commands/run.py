@@ -59,7 +59,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.run and options.trust and not study_in_file(options.run):
+    options.place = study_in_file(options.run) if "#" in (options.run or "") else None
+    if options.run and options.trust and not options.place:
         raise UsageError(
             "--trust works only with `tidepool resume` and FILE.db#BATCH. A config file that you run is trusted."
         )
@@ -71,8 +72,8 @@ def run(options: argparse.Namespace) -> int:
             ask_for_trust(options.db, question)
     if options.dry_run:
         return report_plan(options, _plan(options))
-    if options.run and (place := study_in_file(options.run)):
-        options.rerun = allowed_rerun(place, options)
+    if options.place:
+        options.rerun = allowed_rerun(options.place, options)
     play = partial(_run_new if options.run else _resume, options)
     return print_result(options, *asyncio.run(steered(play, options)))
 
@@ -132,8 +133,8 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
     if options.run:
         from tidepool.engine.planning.foresight import planned, price_of
 
-        if place := study_in_file(options.run):
-            rerun = read_again(place, options.db, options.set, to_plan=True)
+        if options.place:
+            rerun = read_again(options.place, options.db, options.set, to_plan=True)
             return price_of(rerun.parts[0].config if rerun.design is None else rerun.planned())
         config = load_config(options.run, options.set)
         plan = price_of(planned(config, options.db))
@@ -162,7 +163,7 @@ async def steered(play: Play, options: argparse.Namespace) -> Played:
 
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
-    if study_in_file(options.run):
+    if options.place:
         cluster, _ = split_cluster_overrides(options.set)
         study = options.rerun.planned()
         return await run_planned(study, options.db, on_event=listener, control=control, cluster=cluster)
