@@ -43,6 +43,8 @@ from tidepool.storage.text import one_line
 
 SOLUTION, REWRITE, RATING = UsualTokens(120, 24), UsualTokens(120, 40), UsualTokens(60, 12)
 """usual lengths of a solution, a rewritten prompt and a judge's rating"""
+_FIXED = 10
+"""tokens of a simulated solution besides those that repeat its question, about half of it"""
 _SHOWN_REPLY = 400
 """characters of a wrong reply that a model reflects on"""
 _GROWTH = 2
@@ -132,9 +134,7 @@ class SearchPlan:
         form = sizing.longest(task.message("", problem) for problem in self._measured)
         asked = prompt + sizing.longest(self._questions()) + form + TOKENS_PER_MESSAGE
         question = sizing.longest(problem.question for problem in self._measured)
-        usual = UsualTokens(
-            SOLUTION.of_a_model, 10 + question // 2
-        )  # a simulated solution repeats half of its question
+        usual = UsualTokens(SOLUTION.of_a_model, _FIXED + question // 2)
         return {
             model: (asked, sizing.reply(model, usual, settings.max_tokens, settings)) for model in settings.solvers()
         }
